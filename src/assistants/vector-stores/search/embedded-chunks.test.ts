@@ -16,7 +16,10 @@ function holdable(thread: SearchThread) {
       await gate;
       return ask(...given);
     };
-  const held: SearchThread = { ...thread, nearest: after(thread.nearest), all: after(thread.all) };
+  const held: SearchThread = {
+    ...thread,
+    ...{ nearest: after(thread.nearest), count: after(thread.count), all: after(thread.all) },
+  };
   const holdUp = () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     gate = promise;

@@ -51,7 +51,7 @@ export function createEmbeddedChunks({
       const rows = await ask<{ text: string }>(sql`select text from chunks where source = ${source} order by number`);
       return rows.map(({ text }) => text);
     },
-    byWords: (scope, query, most) => findByWords(ask, store, { scope, query, most }),
+    byWords: (scope, query, most) => findByWords({ ask, count: reader.count }, store, { scope, query, most }),
     expectVector: (scope) => {
       // What fails here fails again, and is told, when the vector is there.
       areTablesThere().then(

@@ -4,11 +4,17 @@ import type { FoundByWords } from './chunk-store.ts';
 import { ENOUGH, foundTogether, joined } from './common-words.ts';
 import { type Scope, searchedFiles } from './scope.ts';
 import { lexeme } from './thread/lexeme.ts';
-import type { Place, Statement } from './thread/requests.ts';
+import type { Place, SearchThread, Statement } from './thread/requests.ts';
 import { type AskedWord, RANKING, scoreOf, type Term, termsOf, type Weighed, weighed } from './words.ts';
 
 /** Rows of a statement that the thread is asked for. */
 export type Ask = <Row>(query: ReturnType<typeof sql<Row>>, options?: Pick<Statement, 'isOfState'>) => Promise<Row[]>;
+
+/** The thread that has the words. */
+export interface Words {
+  readonly ask: Ask;
+  readonly count: SearchThread['count'];
+}
 
 /** So many chunks are ranked in some milliseconds, and words are counted no further. */
 const MOST_LOOKED_AT = 2_000;
@@ -19,13 +25,13 @@ const MOST_COUNTED = 50_000;
 
 /** The chunks that the words of a query speak for, best first: BM25 by what the searched stores hold, and nothing else. */
 export async function findByWords(
-  ask: Ask,
+  { ask, count }: Words,
   store: Pick<Store, 'db' | 'engine'>,
   { scope, query, most }: { readonly scope: Scope; readonly query: string; readonly most: number },
 ): Promise<FoundByWords[]> {
   const words = termsOf(query);
   if (words.length === 0) return [];
-  const { terms, chunks } = await counted(ask, scope, words);
+  const { terms, chunks } = await counted({ ask, count }, scope, words);
   const asked = weighed(terms, chunks, MOST_LOOKED_AT);
   if (asked.terms.length === 0) return [];
   const areCommon = asked.terms[0]!.chunks > MOST_LOOKED_AT;
@@ -100,15 +106,11 @@ const matchOf = (storeIds: readonly string[], { forms }: AskedWord): string =>
   storeIds.flatMap((storeId) => forms.map((form) => `"${lexeme(storeId, form).replaceAll('"', '""')}"`)).join(' OR ');
 
 /** In how many chunks of the searched stores the words are, counted no further than matters, and how many these have. */
-async function counted(ask: Ask, { storeIds }: Scope, words: readonly AskedWord[]) {
-  const count = async (most: number): Promise<Term[]> => {
-    const rows = words.map((asked, place) => sql`(${place}, ${matchOf(storeIds, asked)})`);
-    const counts = await ask<{ chunks: number }>(sql`
-      with asked (place, query) as (values ${sql.join(rows)})
-      select (select count(*) from (
-        select rowid from chunk_lexemes where chunk_lexemes match asked.query limit ${most + 1}
-      )) as chunks from asked order by place`);
-    return words.map((asked, place) => ({ ...asked, chunks: counts[place]!.chunks }));
+async function counted({ ask, count }: Words, { storeIds }: Scope, words: readonly AskedWord[]) {
+  const queries = words.map((asked) => matchOf(storeIds, asked));
+  const countedTo = async (most: number): Promise<Term[]> => {
+    const counts = await count(queries, most + 1);
+    return words.map((asked, place) => ({ ...asked, chunks: counts[place]! }));
   };
   const all = ask<{ chunks: number }>(
     sql`
@@ -116,8 +118,8 @@ async function counted(ask: Ask, { storeIds }: Scope, words: readonly AskedWord[
       where store_id in (${sql.join([...storeIds])}) and state = 'current'`,
     { isOfState: true },
   );
-  const [[stored], terms] = await Promise.all([all, count(MOST_LOOKED_AT)]);
+  const [[stored], terms] = await Promise.all([all, countedTo(MOST_LOOKED_AT)]);
   const found = terms.filter(({ chunks }) => chunks > 0);
   const areCommon = found.length > 0 && found.every(({ chunks }) => chunks > MOST_LOOKED_AT);
-  return { terms: areCommon ? await count(MOST_COUNTED) : terms, chunks: stored!.chunks };
+  return { terms: areCommon ? await countedTo(MOST_COUNTED) : terms, chunks: stored!.chunks };
 }

@@ -27,6 +27,7 @@ export function searchThread({ place, workerUrl }: ThreadOptions): SearchThread 
     remove: (source, most) => ask('remove', source, most),
     expect: (files) => ask('expect', files),
     nearest: (question) => ask('nearest', question),
+    count: (queries, most) => ask('count', queries, most),
     all: (statement) => ask('all', statement),
     close: thread.close,
   };

@@ -18,6 +18,7 @@ import { type CodeRow, CodeScan, type Compared, codeRowOf, codesIn } from './cod
 import { lexeme } from './lexeme.ts';
 import type { ChunkGroup, ChunkPlace, Nearest, NearPlace, SearchThread, Statement } from './requests.ts';
 import { StateAnswers } from './state-answers.ts';
+import { WordCounts } from './word-counts.ts';
 
 /** Of vectors kept in memory while they are in use. */
 const KEPT_BYTES = 256 << 20;
@@ -132,6 +133,7 @@ export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
       .query(sql)
       .all(...(parameters as [])) as Row[];
   const stateAnswers = new StateAnswers(reader);
+  const wordCounts = new WordCounts(reader);
   /** As they are in one moment. Each by itself would take and give back SQLite's locks, which costs as much as a short read. */
   const together = <Read>(reads: () => Read): Read => reader().transaction(reads)();
   const blocksOfEach = (sources: readonly string[]) =>
@@ -168,6 +170,7 @@ export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
       const isLarge = isApproximate(searched, vector.length, { from: approximateFrom, keptBytes: KEPT_BYTES });
       return (isLarge ? codeScan : scan).nearest(searched, vector, most);
     },
+    count: async (queries, most) => wordCounts.of(queries, most),
     all: async (statement) => (statement.isOfState ? [...stateAnswers.all(statement)] : all(statement)),
     close: () => {
       writing?.close();

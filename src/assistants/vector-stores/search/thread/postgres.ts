@@ -64,6 +64,7 @@ export function openPostgresChunks(
       const isLarge = isApproximate(rows, vector.length, { from: approximateFrom, keptBytes: mostScannedBytes });
       return (isLarge ? codeScan : scan).nearest(rows, vector, most);
     },
+    count: () => Promise.reject(new Error('PostgreSQL is asked directly.')),
     all: () => Promise.reject(new Error('PostgreSQL is asked directly.')),
     close,
   };

@@ -65,12 +65,14 @@ export interface SearchThread {
   expect(files: Statement): Promise<void>;
   /** The chunks whose vectors are nearest, nearest first. Null: there are more than are looked at. */
   nearest(question: Nearest): Promise<readonly NearPlace[] | null>;
+  /** In how many chunks of the embedded store each of these queries of its index finds its words, counted no further than so many. */
+  count(queries: readonly string[], most: number): Promise<readonly number[]>;
   /** Rows of the embedded store. */
   all(statement: Statement): Promise<unknown[]>;
   close(): void;
 }
 
-export type Operation = 'add' | 'remove' | 'expect' | 'nearest' | 'all';
+export type Operation = 'add' | 'remove' | 'expect' | 'nearest' | 'count' | 'all';
 
 export interface ThreadRequest {
   readonly id: number;
