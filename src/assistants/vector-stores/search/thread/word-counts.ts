@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite';
+import { BoundedMap } from '../../../../core/bounded-map.ts';
 
 /** A count that went no further than so many. */
 interface Counted {
@@ -17,8 +18,7 @@ const COUNT = `select count(*) as chunks from (
  */
 export class WordCounts {
   readonly #open: () => Database;
-  /** In the order in which they were last used. */
-  readonly #kept = new Map<string, Counted>();
+  readonly #kept = new BoundedMap<string, Counted>(MOST_KEPT);
   /** What SQLite calls the chunks as this connection last saw them. */
   #version: number | null = null;
 
@@ -35,11 +35,10 @@ export class WordCounts {
 
   #counted(query: string, most: number): Counted {
     const known = this.#kept.get(query);
-    this.#kept.delete(query);
     // What was counted to its end, or as far as is asked for now, is known.
     const counted = known && (known.chunks < known.most || known.most >= most) ? known : this.#count(query, most);
+    // Also when it is known: the least recently used goes.
     this.#kept.set(query, counted);
-    if (this.#kept.size > MOST_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
     return counted;
   }
 
