@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { type Contender, type ContenderName, contenderNames, labels, start as startContender } from '../contenders.ts';
-import { spawnGateway } from '../gateway.ts';
+import { onPostgres, spawnGateway } from '../gateway.ts';
 import { type Lab, UNPINNED } from '../lab.ts';
 import type { OpenLoopJob, OpenLoopResult } from '../load/job.ts';
 import { short } from '../numbers.ts';
 import { type Activity, ActivitySum, activityOf } from '../proc.ts';
 import { chatRequest } from '../prompt.ts';
+import { openPostgres, openRedis } from '../stores.ts';
 import { costAtSaturation, inTurns } from './cost.ts';
 import { warmUp } from './cpu.ts';
 
@@ -21,6 +22,9 @@ export interface LowRateSample {
 /** A process that nobody calls, in one second. */
 export interface IdleSample {
   readonly kind: 'idle';
+  readonly store: IdleStore;
+  /** Whether minutes have passed since the start; else one. */
+  readonly isSettled: boolean;
   readonly cpuUs: number;
   readonly wakeUps: number;
 }
@@ -42,8 +46,12 @@ export interface ColdSample {
 export type QuietSample = LowRateSample | IdleSample | FullSample | ColdSample;
 
 export const RATES = [20, 100, 500] as const;
-/** After its start a process compiles, sweeps and gives memory back for a while. */
-const SETTLED_AFTER_MS = 60_000;
+/** What a process that nobody calls stands on. */
+export const idleStores = ['embedded', 'postgres'] as const;
+export type IdleStore = (typeof idleStores)[number];
+/** After its start a process compiles, sweeps and gives memory back, and connections of its first visitors time out. */
+const STARTED_AFTER_MS = 60_000;
+const SETTLED_AFTER_MS = 240_000;
 const SLICE_MS = 1_000;
 const LOOK_EVERY_MS = 1_000;
 
@@ -53,17 +61,36 @@ export async function measureQuiet(lab: Lab): Promise<QuietSample[]> {
   return [...(await measureIdle(free)), ...(await measureCold(free)), ...(await measureRates(free))];
 }
 
+/** On both stores at once: neither of them does enough to be in the way of the other. */
 async function measureIdle(lab: Lab): Promise<IdleSample[]> {
-  const { running } = await spawnGateway(lab);
-  await Bun.sleep(SETTLED_AFTER_MS);
+  const postgres = await openPostgres(undefined);
+  const redis = await openRedis(undefined);
+  const environment = { ...onPostgres(await postgres.createDatabase()), REDIS_URL: redis.url };
+  const gateways = {
+    embedded: (await spawnGateway(lab)).running,
+    postgres: (await spawnGateway(lab, { environment })).running,
+  };
+  const startedAt = performance.now();
   const samples: IdleSample[] = [];
-  for (let round = 0; round < lab.lengths.rounds; round++) {
-    const seconds = lab.lengths.latencyCycles * 2;
-    const { cpuUs, wakeUps } = await during(running.pid, () => Bun.sleep(seconds * 1_000));
-    samples.push({ kind: 'idle', cpuUs: cpuUs / seconds, wakeUps: wakeUps / seconds });
-    lab.say(`quiet, idle: ${short(wakeUps / seconds)} wake-ups and ${short(cpuUs / seconds)} µs of CPU in a second`);
+  for (const afterMs of [STARTED_AFTER_MS, SETTLED_AFTER_MS]) {
+    await Bun.sleep(startedAt + afterMs - performance.now());
+    for (let round = 0; round < lab.lengths.rounds; round++) {
+      const seconds = lab.lengths.latencyCycles * 2;
+      const measured = idleStores.map(async (store): Promise<IdleSample> => {
+        const { cpuUs, wakeUps } = await during(gateways[store].pid, () => Bun.sleep(seconds * 1_000));
+        lab.say(
+          `quiet, idle on ${store} after ${afterMs / 1_000} s: ${short(wakeUps / seconds)} wake-ups and ` +
+            `${short(cpuUs / seconds)} µs of CPU in a second`,
+        );
+        const isSettled = afterMs === SETTLED_AFTER_MS;
+        return { kind: 'idle', store, isSettled, cpuUs: cpuUs / seconds, wakeUps: wakeUps / seconds };
+      });
+      samples.push(...(await Promise.all(measured)));
+    }
   }
-  await running.end();
+  for (const store of idleStores) await gateways[store].end();
+  await redis.end();
+  await postgres.end();
   return samples;
 }
 

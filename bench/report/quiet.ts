@@ -1,5 +1,13 @@
 import { type ContenderName, contenderNames, labels } from '../contenders.ts';
-import { type ColdSample, type IdleSample, type LowRateSample, type QuietSample, RATES } from '../measure/quiet.ts';
+import {
+  type ColdSample,
+  type IdleSample,
+  type IdleStore,
+  idleStores,
+  type LowRateSample,
+  type QuietSample,
+  RATES,
+} from '../measure/quiet.ts';
 import { median, short, span } from '../numbers.ts';
 import { table } from './table.ts';
 import { atMost, shown, type Verdict } from './verdict.ts';
@@ -12,7 +20,9 @@ const MOST_TIMES_FULL = 5;
 const MOST_TIMES_COLD = 2;
 const PERCENT_US = 10_000;
 
-const idleOf = (samples: readonly QuietSample[]): IdleSample[] => samples.filter((one) => one.kind === 'idle');
+const idleOf = (samples: readonly QuietSample[], store: IdleStore, isSettled: boolean): IdleSample[] =>
+  samples.filter((one) => one.kind === 'idle' && one.store === store && one.isSettled === isSettled) as IdleSample[];
+const STORES: Readonly<Record<IdleStore, string>> = { embedded: 'embedded store', postgres: 'PostgreSQL and Redis' };
 const ratesOf = (samples: readonly QuietSample[], name: ContenderName, callsPerSecond: number): LowRateSample[] =>
   samples.filter(
     (one) => one.kind === 'rate' && one.name === name && one.callsPerSecond === callsPerSecond,
@@ -33,7 +43,6 @@ export function quietVerdicts(samples: readonly QuietSample[]): Verdict[] {
     value: one / other,
     detail: ` (${short(one)} / ${short(other)} µs)`,
   });
-  const idle = idleOf(samples);
   const cold = coldOf(samples);
   return [
     atMost(
@@ -54,11 +63,20 @@ export function quietVerdicts(samples: readonly QuietSample[]): Verdict[] {
         median(cold.map(({ warmUs }) => warmUs)),
       ),
     ),
-    atMost(MOST_WAKE_UPS, { what: 'wake-ups without calls, a second', unit: '', value: median(wakeUpsOf(idle)) }),
-    atMost(MOST_IDLE_PERCENT, {
-      what: 'CPU without calls, of a core',
-      unit: '%',
-      value: median(cpuOf(idle)) / PERCENT_US,
+    ...idleStores.flatMap((store) => {
+      const idle = idleOf(samples, store, true);
+      return [
+        atMost(MOST_WAKE_UPS, {
+          what: `wake-ups without calls, a second, ${STORES[store]}`,
+          unit: '',
+          value: median(wakeUpsOf(idle)),
+        }),
+        atMost(MOST_IDLE_PERCENT, {
+          what: `CPU without calls, of a core, ${STORES[store]}`,
+          unit: '%',
+          value: median(cpuOf(idle)) / PERCENT_US,
+        }),
+      ];
     }),
   ];
 }
@@ -76,12 +94,23 @@ export function quietDetails(samples: readonly QuietSample[]): string[] {
     const costs = fullOf(samples, name);
     rows.push(['all that fit', labels[name], short(median(costs)), span(costs), '']);
   }
-  const idle = idleOf(samples);
+  const idle = idleStores.flatMap((store) =>
+    [false, true].map((isSettled) => {
+      const some = idleOf(samples, store, isSettled);
+      const costs = cpuOf(some);
+      const wakeUps = wakeUpsOf(some);
+      return [
+        STORES[store],
+        isSettled ? 'four minutes' : 'a minute',
+        ...[short(median(wakeUps)), span(wakeUps), short(median(costs)), span(costs)],
+      ];
+    }),
+  );
   return [
     '### Few calls, and none',
     'Nothing pinned, 0.3 KB, embedded store. CPU and wake-ups of all threads.',
     table(['calls/s', '', 'µs per call', 'rounds', 'wake-ups per call'], rows),
-    `Without calls, in a second: ${short(median(wakeUpsOf(idle)))} wake-ups (${span(wakeUpsOf(idle))}), ` +
-      `${short(median(cpuOf(idle)))} µs of CPU (${span(cpuOf(idle))}).`,
+    'Without calls, in a second:',
+    table(['', 'after the start', 'wake-ups', 'rounds', 'µs of CPU', 'rounds'], idle),
   ];
 }
