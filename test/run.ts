@@ -185,12 +185,12 @@ try {
       ];
   const output = await tests(isLong ? 'long tests' : 'tests', [...options, ...where], environment);
   if (!isLong) {
-    await tests('tests under load', LOADED, environment);
-    // A process that is quiet takes nothing from those that measure.
+    // A process that is quiet takes nothing from others.
     await Promise.all([
+      tests('tests under load', LOADED, environment),
       tests('tests of a quiet process', ALONE, environment),
-      tests('tests that measure', MEASURING, environment),
     ]);
+    await tests('tests that measure', MEASURING, environment);
   }
   console.log(`\nThe slowest tests:\n${slowest(output, 20).join('\n')}`);
   const unknown = isLong ? [] : unknownSlow(timings);
