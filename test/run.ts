@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, setPriority, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { warmUp } from './assistants/sandbox.ts';
+import { warmUp, warmVariable } from './assistants/sandbox.ts';
 import { bundle, executable, executableVariable } from './bundle.ts';
 import { countsIn, testsIn, worthAnotherTry } from './outcome.ts';
 import { createDatabase, sharedUrlVariable, startPostgres } from './postgres.ts';
@@ -159,7 +159,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.exit(1);
   });
 try {
-  const environment = {
+  const environment: Record<string, string> = {
     [sharedUrlVariable]: postgres.url,
     BUN_CONFIG_MAX_HTTP_REQUESTS: '65336',
     // Much code runs for a short time: the last and slowest translation of it (FTL) is worth its while for very little.
@@ -172,7 +172,12 @@ try {
   await createDatabase();
   bundle();
   // A machine without a sandbox is for the tests of it to tell.
-  await warmUp().catch(() => {});
+  await warmUp().then(
+    () => {
+      environment[warmVariable] = '1';
+    },
+    () => {},
+  );
   const timings = join(temporary, 'timings.json');
   if (!isLong) writeTimings(timings);
   const where = isLong ? ['test/long/'] : ['src/', 'simulator/', 'bench/', 'test/'];

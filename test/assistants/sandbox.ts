@@ -11,6 +11,9 @@ import type { WorkspaceId } from '../../src/core/ids.ts';
 /** Made once for all tests on this machine: it takes seconds, and is the same each time. */
 const folder = fileURLToPath(new URL('../../node_modules/.cache/gateway-interpreter', import.meta.url));
 
+/** Says that test/run.ts has made it for all workers of a run. */
+export const warmVariable = 'GATEWAY_TEST_WARM';
+
 /** The first time takes seconds, and many of them on a machine that is busy. */
 export const PREPARED_MS = 180_000;
 let warming: Promise<void> | undefined;
@@ -24,6 +27,7 @@ export function warmUp(): Promise<void> {
 }
 
 async function runOnce(): Promise<void> {
+  if (process.env[warmVariable]) return;
   const sandbox = openTestSandbox();
   await threadOf(sandbox).run('1');
   await sandbox.stop();

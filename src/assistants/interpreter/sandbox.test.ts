@@ -108,7 +108,7 @@ test('a thread of the same name in another workspace has a Python of its own', a
 });
 
 test('code that takes too long is stopped, and what was there before it is there again', async () => {
-  const quick = openTestSandbox({ cellSeconds: 4 });
+  const quick = openTestSandbox({ cellSeconds: 10 });
   const { run, past } = threadOf(quick);
   await run('x = 1');
   await run('x = 3');
@@ -116,7 +116,7 @@ test('code that takes too long is stopped, and what was there before it is there
   // A sandbox that is not where its thread is, is not used.
   expect((await run('x')).logs).toBe('1\n');
 
-  const stopped = await run('x = 2\nwhile True: pass');
+  const stopped = await run('x = 2\nimport asyncio\nawait asyncio.sleep(600)');
   const after = await run('x');
   await quick.stop();
 
@@ -124,7 +124,7 @@ test('code that takes too long is stopped, and what was there before it is there
 });
 
 test('cells that do not come to an end when they are repeated are given up, and their files are mounted', async () => {
-  const quick = openTestSandbox({ cellSeconds: 4 });
+  const quick = openTestSandbox({ cellSeconds: 10 });
   const { run, past } = threadOf(quick);
   past.push(cell('x = 1', { 'a.txt': 'still here' }), cell('import asyncio\nawait asyncio.sleep(600)'));
 
