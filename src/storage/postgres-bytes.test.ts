@@ -1,8 +1,15 @@
 import { expect, test } from 'bun:test';
+import type { PoolClient } from 'pg';
 import { Pool } from 'pg';
 import { createDatabase } from '../../test/postgres.ts';
 import { postgresPool } from './postgres.ts';
-import { binaryRows, int32In } from './postgres-bytes.ts';
+import { int32In, binaryRows as takeRows } from './postgres-bytes.ts';
+
+async function binaryRows(client: PoolClient, select: string) {
+  const rows: (Uint8Array | null)[][] = [];
+  await takeRows(client, select, (row) => void rows.push(row.map((field) => field && Uint8Array.from(field))));
+  return rows;
+}
 
 async function connected() {
   const pool = postgresPool(await createDatabase(), 1);
@@ -106,4 +113,17 @@ test('a statement that nobody waits for any longer keeps nothing, and says so', 
   expect((await binaryRows(other, 'select 5')).map(([five]) => int32In(five!))).toEqual([5]);
   other.release();
   await pool.end();
+});
+
+test('what fails when a row is taken fails the question, not the process, and no other row is taken', async () => {
+  const { client, close } = await connected();
+  let taken = 0;
+  const failing = takeRows(client, 'select each from generate_series(1, 100000) as each', () => {
+    taken++;
+    if (taken === 2) throw new Error('no room');
+  });
+  expect(await failing.catch((error: unknown) => (error as Error).message)).toBe('no room');
+  expect(taken).toBe(2);
+  expect(await binaryRows(client, 'select 5')).toHaveLength(1);
+  await close();
 });

@@ -5,13 +5,13 @@ import type { Connection, PoolClient, Submittable } from 'pg';
 export type BinaryRow = readonly (Uint8Array | null)[];
 
 /**
- * What a statement selects. The driver gets every field as text, and bytes are twice as long so, written by the server and taken
- * apart here: for megabytes of them that is most of the time of a question. A copy comes as it is.
- * The statement takes no parameters.
+ * Gives each row that a statement selects to `take`, and its memory to the next row then: who keeps something copies it. The driver gets
+ * every field as text, and bytes are twice as long so, written by the server and taken apart here: for megabytes of them that is
+ * most of the time of a question. A copy comes as it is. The statement takes no parameters.
  */
-export function binaryRows(client: PoolClient, select: string): Promise<BinaryRow[]> {
+export function binaryRows(client: PoolClient, select: string, take: (row: BinaryRow) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    client.query(new Copy(select, (error, rows) => (error ? reject(error) : resolve(rows))));
+    client.query(new Copy(select, take, (error) => (error ? reject(error) : resolve())));
   });
 }
 
@@ -29,20 +29,29 @@ const LENGTH_BYTES = 4;
 /** What the driver calls while the copy comes. */
 class Copy implements Submittable {
   readonly #select: string;
-  readonly #rows: BinaryRow[] = [];
+  readonly #take: (row: BinaryRow) => void;
   /** The driver puts its own before it, which ends the clock that watches over the statement. */
-  callback: (error: Error | null, rows: BinaryRow[]) => void;
+  callback: (error: Error | null) => void;
+  #isToldOf = false;
   #error: Error | null = null;
 
-  constructor(select: string, callback: Copy['callback']) {
+  constructor(select: string, take: (row: BinaryRow) => void, callback: Copy['callback']) {
     this.#select = select;
+    this.#take = take;
     this.callback = callback;
   }
 
   submit(connection: Connection): void {
-    const rows = new Filling(rowsInto(this.#rows));
-    // Of a statement that failed, or whose time is over, nothing is kept.
-    readCopied(connection.stream, (bytes) => this.#error === null && rows.take(bytes));
+    const rows = new Filling(rowsTo(this.#take));
+    readCopied(connection.stream, (bytes) => {
+      // Of a statement that failed, or whose time is over, nothing more is taken.
+      if (this.#error !== null) return;
+      try {
+        rows.take(bytes);
+      } catch (error) {
+        this.#error = error as Error;
+      }
+    });
     connection.query(`copy (${this.#select}) to stdout (format binary)`);
   }
 
@@ -50,12 +59,12 @@ class Copy implements Submittable {
 
   handleError(error: Error): void {
     this.#error ??= error;
-    this.#rows.length = 0;
-    this.callback(this.#error, []);
+    this.#isToldOf = true;
+    this.callback(this.#error);
   }
 
   handleReadyForQuery(): void {
-    if (this.#error === null) this.callback(null, this.#rows);
+    if (!this.#isToldOf) this.callback(this.#error);
   }
 }
 
@@ -128,9 +137,11 @@ class Filling {
 }
 
 /** Rows as a copy has them: how many fields, and each with its length. Each piece is filled when it is asked for the next one. */
-function* rowsInto(rows: BinaryRow[]): Generator<Uint8Array, undefined> {
+function* rowsTo(take: (row: BinaryRow) => void): Generator<Uint8Array, undefined> {
   yield Buffer.alloc(HEAD_BYTES);
   const [count, length] = [Buffer.alloc(2), Buffer.alloc(4)];
+  // Each begins memory of its own: what lies in it is looked at as numbers of up to eight bytes.
+  const places: Uint8Array[] = [];
   for (;;) {
     yield count;
     const fields = count.readInt16BE();
@@ -139,13 +150,16 @@ function* rowsInto(rows: BinaryRow[]): Generator<Uint8Array, undefined> {
     for (let field = 0; field < fields; field++) {
       yield length;
       const bytes = length.readInt32BE();
-      // Of its own: what lies in it is looked at as numbers of up to eight bytes.
-      row.push(bytes < 0 ? null : Buffer.allocUnsafeSlow(bytes));
+      if ((places[field]?.length ?? -1) < bytes) places[field] = Buffer.allocUnsafeSlow(roomFor(bytes));
+      row.push(bytes < 0 ? null : places[field]!.subarray(0, bytes));
       if (bytes > 0) yield row.at(-1)!;
     }
-    rows.push(row);
+    take(row);
   }
 }
+
+/** The next row may be somewhat longer. */
+const roomFor = (bytes: number) => Math.ceil(bytes * 1.25);
 
 /** Of a field of four bytes. */
 export const int32In = (field: Uint8Array): number => new DataView(field.buffer, field.byteOffset).getInt32(0);

@@ -157,6 +157,70 @@ export function readColumns(bytes: Uint8Array, more: Uint8Array | null, width: n
   return head >= IN_RUNS ? inRuns(bytes, more, width, head - IN_RUNS) : plain(bytes, width, head);
 }
 
+/** Some cells alone, in memory of their own: a filter often means few of many. `hasMore`: sums that few ask for were read, too. */
+export function narrowed(columns: Columns, cells: Int32Array, width: number, hasMore: boolean): Columns {
+  const { runs } = columns;
+  const keys = Array.from({ length: width }, (_, at) =>
+    at === 0 && runs ? pickedOfRuns(runs, cells) : picked(columns.key(at), cells),
+  );
+  const places = hasMore ? [...OFTEN_PLACES, ...SELDOM_PLACES] : OFTEN_PLACES;
+  const sums = new Map(
+    places.map((place) => {
+      const column = columns.sum(place);
+      return [place, column && picked(column, cells)];
+    }),
+  );
+  return {
+    count: cells.length,
+    runs: null,
+    key: (at) => keys[at]!,
+    sum: (place) => {
+      const column = sums.get(place);
+      if (column === undefined) throw new Error(`${SUMS[place]} was not read`);
+      return column;
+    },
+  };
+}
+
+/** Runs are walked along, and not spelled out: cells are in order. */
+function pickedOfRuns({ ids, lengths }: Runs, cells: Int32Array): Column {
+  const found = new Int32Array(cells.length);
+  let run = 0;
+  let end = lengths[0]!;
+  for (let at = 0; at < cells.length; at++) {
+    while (cells[at]! >= end) end += lengths[++run]!;
+    found[at] = ids[run]!;
+  }
+  return found;
+}
+
+/** The same four times, once for each kind of numbers: a loop that has met several kinds is much slower. */
+const PICKERS = {
+  1: (column: Uint8Array, cells: Int32Array): Column => {
+    const found = new Uint8Array(cells.length);
+    for (let at = 0; at < cells.length; at++) found[at] = column[cells[at]!]!;
+    return found;
+  },
+  2: (column: Uint16Array, cells: Int32Array): Column => {
+    const found = new Uint16Array(cells.length);
+    for (let at = 0; at < cells.length; at++) found[at] = column[cells[at]!]!;
+    return found;
+  },
+  4: (column: Int32Array, cells: Int32Array): Column => {
+    const found = new Int32Array(cells.length);
+    for (let at = 0; at < cells.length; at++) found[at] = column[cells[at]!]!;
+    return found;
+  },
+  8: (column: Float64Array, cells: Int32Array): Column => {
+    const found = new Float64Array(cells.length);
+    for (let at = 0; at < cells.length; at++) found[at] = column[cells[at]!]!;
+    return found;
+  },
+} as const;
+
+const picked = (column: Column, cells: Int32Array): Column =>
+  PICKERS[column.BYTES_PER_ELEMENT as keyof typeof PICKERS](column as never, cells);
+
 function plain(bytes: Uint8Array, width: number, count: number): Columns {
   const lengths = Array.from({ length: width + SUMS.length }, () => count);
   const read = columnsIn(bytes, 1, lengths, (at) => at);

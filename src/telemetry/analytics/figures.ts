@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import { fail } from '../../core/errors.ts';
 import type { Engine } from '../../storage/migrate.ts';
 import type { Amount, Sum } from '../aggregates/amount.ts';
-import { columnsOfCube, type KindCube } from '../aggregates/cubes.ts';
+import { type Cube, columnsOfCube, type KindCube } from '../aggregates/cubes.ts';
 import type { Source, Value } from '../aggregates/fact.ts';
 import { GRAINS } from '../aggregates/grains.ts';
-import { areSeldom, readColumns } from '../aggregates/layout.ts';
+import { areSeldom, narrowed, readColumns } from '../aggregates/layout.ts';
 import { type State, stateIn } from '../aggregates/state.ts';
 import { wholesOf } from '../aggregates/wholes.ts';
 import type { LogFilter } from '../log-query.ts';
@@ -15,7 +15,7 @@ import { type By, conditionsIn, Kinds, type Meant, meantBy } from './kinds.ts';
 import { type Piece, type Plan, planOf, resolutionAt } from './plan.ts';
 import { type Chunk, cellsMeant, type Known, namesBy, Scan, verdictsOn } from './scan.ts';
 import { ANSWER_WITHIN_MS } from './slices.ts';
-import type { Snapshot, Snapshots } from './snapshots.ts';
+import type { CellBytes, CellColumn, Snapshot, Snapshots } from './snapshots.ts';
 import { bucketsOf, type TimeRange } from './time-range.ts';
 import { Waiting, type WaitingCell, waitingCells } from './waiting.ts';
 
@@ -78,10 +78,9 @@ class Moment {
   readonly waiting: readonly WaitingCell[];
   readonly kinds = new Map<KindCube, Promise<Known>>();
   readonly verdicts = new Map<string, Uint8Array>();
-  readonly chunks = new Map<string, readonly Chunk[]>();
   readonly chosen = new Map<string, readonly Chosen[] | null>();
   readonly beyond = new Map<string, Promise<readonly WaitingCell[]>>();
-  /** How much of the cells has been read. */
+  /** How much of the cells is kept. */
   bytes = 0;
 
   constructor(snapshot: Snapshot, state: State, waiting: readonly WaitingCell[]) {
@@ -106,6 +105,16 @@ const MOST_BYTES_TOGETHER = 32 << 20;
 interface Chosen {
   readonly chunk: Chunk;
   readonly cells: Int32Array;
+}
+
+/** One in so many cells at most: those are kept, and not the chunk that they lie in. */
+const FEW = 2;
+
+interface Choosing {
+  readonly looked: Looked;
+  readonly cube: Cube;
+  readonly verdicts: readonly Uint8Array[];
+  readonly bucketMs: number | null;
 }
 
 /** Answers from what was counted when entries were logged. */
@@ -202,7 +211,7 @@ export class Figures {
   }
 
   async #look(looked: Looked, moment: Moment, mayRead: boolean): Promise<Look | null> {
-    const { state, waiting, chunks: read, chosen } = moment;
+    const { state, waiting, chosen } = moment;
     const shortestMs = resolutionAt(looked.range.from, state);
     const fromLog: Look = { range: looked.range, shortestMs, log: [looked.range], count: () => [] };
     const by = [looked.by, looked.then ?? null].filter((each) => each !== null);
@@ -222,14 +231,13 @@ export class Figures {
     const cells: Chosen[] = [];
     // Questions about one moment often differ in nothing but what they tell apart.
     const keyOf = (piece: Piece) =>
-      JSON.stringify([piece, meant.cube, looked.histograms, areSeldom(looked.sums), bucketMs]);
-    const unread = plan.pieces.filter((piece) => !read.has(keyOf(piece)));
+      JSON.stringify([piece, meant.cube, looked.histograms, areSeldom(looked.sums), bucketMs, looked.filter]);
+    const unread = plan.pieces.filter((piece) => !chosen.has(keyOf(piece)));
     if (unread.length > 0 && !mayRead) return null;
-    const found = await this.#chunks(moment, unread, meant, looked, bucketMs);
-    for (const [at, piece] of unread.entries()) read.set(keyOf(piece), found[at]!);
+    const found = await this.#chosen(moment, unread, { looked, cube: meant.cube, verdicts, bucketMs });
+    for (const [at, piece] of unread.entries()) chosen.set(keyOf(piece), found[at]!);
     for (const piece of plan.pieces) {
-      const key = keyOf(piece);
-      const meantOf = known(chosen, JSON.stringify([key, looked.filter]), () => chosenIn(read.get(key)!, verdicts));
+      const meantOf = chosen.get(keyOf(piece))!;
       if (meantOf === null) return fromLog;
       for (const each of meantOf) cells.push(each);
     }
@@ -245,30 +253,38 @@ export class Figures {
     return { range: plan.range, shortestMs, log: plan.log, count };
   }
 
-  /** Of each piece. */
-  async #chunks(
+  /** Of each piece, what is meant. Null: of some of it, that cannot be told. */
+  async #chosen(
     moment: Moment,
     pieces: readonly Piece[],
-    { cube }: Meant,
-    { sums, histograms = [] }: Looked,
-    bucketMs: number | null,
-  ): Promise<Chunk[][]> {
-    const chunks: Chunk[][] = pieces.map(() => []);
-    if (pieces.length === 0) return chunks;
-    const apart = areSeldom(sums) ? (['more'] as const) : [];
-    const columns = ['sums', ...histograms.map((name) => HISTOGRAM_COLUMNS[name]), ...apart] as const;
+    { looked: { sums, histograms = [] }, cube, verdicts, bucketMs }: Choosing,
+  ): Promise<(readonly Chosen[] | null)[]> {
+    const chosen: (Chosen[] | null)[] = pieces.map(() => []);
+    if (pieces.length === 0) return chosen;
+    const hasMore = areSeldom(sums);
+    const names = ['sums', ...histograms.map((name) => HISTOGRAM_COLUMNS[name]), ...(hasMore ? ['more'] : [])];
     const width = columnsOfCube(cube).length;
-    for (const { piece, bucket, bytes } of await moment.snapshot.cells(pieces, cube, columns)) {
-      const { ms } = GRAINS[pieces[piece]!.grain]!;
-      for (const each of bytes) moment.bytes += each?.length ?? 0;
-      const more = apart.length > 0 ? bytes.at(-1)! : null;
-      chunks[piece]!.push({
-        bucket: bucketMs === null ? 0 : Math.floor(bucket / (bucketMs / ms)),
-        columns: readColumns(bytes[0]!, more, width),
-        histograms: Object.fromEntries(histograms.map((name, at) => [name, bytes[at + 1]!])),
-      });
-    }
-    return chunks;
+    const columnsIn = (bytes: CellBytes) => readColumns(bytes[0]!, hasMore ? bytes.at(-1)! : null, width);
+    await moment.snapshot.cells(pieces, cube, names as readonly CellColumn[], ({ piece, bucket: at, bytes, own }) => {
+      const found = chosen[piece];
+      if (!found) return;
+      const lent = columnsIn(bytes);
+      const cells = cellsMeant(lent, verdicts);
+      if (cells === null) chosen[piece] = null;
+      if (cells === null || cells.length === 0) return;
+      const bucket = bucketMs === null ? 0 : Math.floor(at / (bucketMs / GRAINS[pieces[piece]!.grain]!.ms));
+      if (own && histograms.length === 0 && cells.length <= lent.count / FEW) {
+        const columns = narrowed(lent, cells, width, hasMore);
+        moment.bytes += cells.length * (lengthOf(bytes) / lent.count);
+        found.push({ chunk: { bucket, columns, histograms: {} }, cells: allOf(cells.length) });
+        return;
+      }
+      const kept = own ? own() : bytes;
+      moment.bytes += lengthOf(kept);
+      const histogramsKept = Object.fromEntries(histograms.map((name, place) => [name, kept[place + 1]!]));
+      found.push({ chunk: { bucket, columns: columnsIn(kept), histograms: histogramsKept }, cells });
+    });
+    return chosen;
   }
 
   /** Entries of a time, to be taken away from what was counted of it. */
@@ -292,16 +308,13 @@ function known<Key, Value>(found: Map<Key, Value>, key: Key, find: () => Value):
   return found.get(key)!;
 }
 
-/** Null: whether some of it is meant cannot be told. */
-function chosenIn(chunks: readonly Chunk[], verdicts: readonly Uint8Array[]): readonly Chosen[] | null {
-  const chosen: Chosen[] = [];
-  for (const chunk of chunks) {
-    const cells = cellsMeant(chunk.columns, verdicts);
-    if (cells === null) return null;
-    if (cells.length > 0) chosen.push({ chunk, cells });
-  }
-  return chosen;
+function allOf(count: number): Int32Array {
+  const cells = new Int32Array(count);
+  for (let cell = 0; cell < count; cell++) cells[cell] = cell;
+  return cells;
 }
+
+const lengthOf = (bytes: CellBytes): number => bytes.reduce((sum, each) => sum + (each?.length ?? 0), 0);
 
 /** What waits, of what is asked for. Null: whether some of it is meant cannot be told. */
 function waitingMeant(waiting: readonly WaitingCell[], { pieces }: Plan, meant: Meant): WaitingCell[] | null {

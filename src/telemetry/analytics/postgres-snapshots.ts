@@ -14,10 +14,11 @@ export const postgresSnapshots =
       const db = new Kysely<LogTables>({ dialect: new PostgresDialect({ pool: lending(client) }) });
       const result = await work({
         db,
-        cells: async (pieces, cube, columns) => {
+        cells: async (pieces, cube, columns, take) => {
           const select = selection(pieces, sql.raw(escapeLiteral(cube)), columns).compile(db).sql;
-          const rows = await binaryRows(client, select);
-          return rows.map(([piece, bucket, ...bytes]) => ({ piece: int32In(piece!), bucket: int32In(bucket!), bytes }));
+          await binaryRows(client, select, ([piece, bucket, ...bytes]) =>
+            take({ piece: int32In(piece!), bucket: int32In(bucket!), bytes, own: () => bytes.map(copyOf) }),
+          );
         },
       });
       await client.query('commit');
@@ -30,6 +31,13 @@ export const postgresSnapshots =
       client.release(failure);
     }
   };
+
+const copyOf = (bytes: Uint8Array | null) => {
+  if (bytes === null) return null;
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
+};
 
 /** As Kysely asks for connections: it gets this one, and does not give it back. */
 const lending = (client: PoolClient) => ({

@@ -7,8 +7,13 @@ import type { Piece } from './plan.ts';
 /** The log and its figures as of one moment. */
 export interface Snapshot {
   readonly db: Kysely<LogTables>;
-  /** What lies in columns of the cells of these pieces; all of it is read by one statement. */
-  cells(pieces: readonly Piece[], cube: Cube, columns: readonly CellColumn[]): Promise<readonly CellsRow[]>;
+  /** Gives what lies in columns of the cells of these pieces to `take`, row by row; all of it is read by one statement. */
+  cells(
+    pieces: readonly Piece[],
+    cube: Cube,
+    columns: readonly CellColumn[],
+    take: (row: CellsRow) => void,
+  ): Promise<void>;
 }
 
 export type CellColumn = 'sums' | 'more' | 'durations' | 'first_bytes';
@@ -18,8 +23,12 @@ export interface CellsRow {
   readonly piece: number;
   readonly bucket: number;
   /** One for each column. */
-  readonly bytes: readonly (Uint8Array | null)[];
+  readonly bytes: CellBytes;
+  /** They are lent until the row is taken; this makes a copy to be kept. Null: they may be kept. */
+  readonly own: (() => CellBytes) | null;
 }
+
+export type CellBytes = readonly (Uint8Array | null)[];
 
 /** Cells and what waits for them must be of one moment. */
 export type Snapshots = <Result>(work: (snapshot: Snapshot) => Promise<Result>) => Promise<Result>;
@@ -30,10 +39,11 @@ export const sqliteSnapshots =
     db.transaction().execute((snapshot) =>
       work({
         db: snapshot,
-        cells: async (pieces, cube, columns) => {
+        cells: async (pieces, cube, columns, take) => {
           type Row = Readonly<Record<CellColumn, Uint8Array | null>> & Pick<CellsRow, 'piece' | 'bucket'>;
           const { rows } = await sql<Row>`${selection(pieces, sql`${cube}`, columns)}`.execute(snapshot);
-          return rows.map((row) => ({ piece: row.piece, bucket: row.bucket, bytes: columns.map((name) => row[name]) }));
+          for (const { piece, bucket, ...row } of rows)
+            take({ piece, bucket, bytes: columns.map((name) => row[name]), own: null });
         },
       }),
     );
