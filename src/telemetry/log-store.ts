@@ -11,7 +11,7 @@ import { drawLogGraph } from './analytics/log-graphs.ts';
 import { type Facets, type GroupPage, listFacets, listGroups } from './analytics/log-groups.ts';
 import type { HitQuestion, Question } from './analytics/question.ts';
 import { drawSeries, type Series } from './analytics/series.ts';
-import { ANSWER_WITHIN_MS, allInSlices, type Slices } from './analytics/slices.ts';
+import { ANSWER_WITHIN_MS, allInSlices, allOfServer, type Slices } from './analytics/slices.ts';
 import { type Snapshots, sqliteSnapshots } from './analytics/snapshots.ts';
 import { type Summed, sumUp } from './analytics/sums.ts';
 import type { TimeRange } from './analytics/time-range.ts';
@@ -296,7 +296,8 @@ class SqlLogStore implements LogStore {
 
   /** One question at a time: a client that reads a log entry waits for one slice at most, however many are asked. */
   readonly #slices: Slices = async (times, ask, deadline) => {
-    if (times.length > 0) await this.#inTurn(() => allInSlices(times, ask, deadline));
+    const all = this.#engine === 'postgres' ? allOfServer : allInSlices;
+    if (times.length > 0) await this.#inTurn(() => all(times, ask, deadline));
   };
 
   async #hits({ reach, guardrail, limit }: HitQuestion): Promise<LogPage> {
