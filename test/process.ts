@@ -44,6 +44,20 @@ function sandboxFor(command: readonly string[], environment: Record<string, stri
   return { GATEWAY_INTERPRETER_DENO: found.place.deno, GATEWAY_INTERPRETER_PYODIDE: found.place.pyodide };
 }
 
+/** Set by test/run.ts for the tests whose processes live for seconds. */
+export const shortLivedVariable = 'GATEWAY_TEST_SHORT_LIVED';
+
+/**
+ * Most of a short life goes into translating code that then hardly runs: so much later it takes a fifth less of the
+ * processor. What a process does is the same, and code that is really used much is translated all the same.
+ */
+const SHORT_LIVED = {
+  BUN_JSC_thresholdForJITAfterWarmUp: '2000',
+  BUN_JSC_thresholdForOptimizeAfterWarmUp: '20000',
+  BUN_JSC_thresholdForOptimizeAfterLongWarmUp: '20000',
+  BUN_JSC_thresholdForOptimizeSoon: '20000',
+};
+
 /** Nothing of the tester's own environment: a provider's key or a raised limit there would change what is tested. */
 const surroundings = (command: readonly string[], dataDir: string, environment: Record<string, string>) => ({
   // npm's scripts find Bun beside the other tools, and bin/gateway needs only a shell.
@@ -52,6 +66,7 @@ const surroundings = (command: readonly string[], dataDir: string, environment: 
   PORT: '0',
   GATEWAY_DATA_DIR: join(dataDir, 'data'),
   ...sandboxFor(command, environment),
+  ...(process.env[shortLivedVariable] && SHORT_LIVED),
   ...environment,
 });
 

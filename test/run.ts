@@ -5,6 +5,7 @@ import { warmUp, warmVariable } from './assistants/sandbox.ts';
 import { bundle, executable, executableVariable } from './bundle.ts';
 import { countsIn, testsIn, worthAnotherTry } from './outcome.ts';
 import { createDatabase, sharedUrlVariable, startPostgres } from './postgres.ts';
+import { shortLivedVariable } from './process.ts';
 import slowFiles from './slow-files.json';
 
 /**
@@ -162,8 +163,6 @@ try {
   const environment: Record<string, string> = {
     [sharedUrlVariable]: postgres.url,
     BUN_CONFIG_MAX_HTTP_REQUESTS: '65336',
-    // Much code runs for a short time: the last and slowest translation of it (FTL) is worth its while for very little.
-    ...(!isLong && { BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: '300000' }),
     // Long tests fill more than memory has room for.
     ...(!isLong && { TMPDIR: temporary, [executableVariable]: executable() }),
   };
@@ -188,7 +187,10 @@ try {
         ...[`--parallel=${WORKERS}`, '--no-isolate', `--timings=${timings}`, '--update-timings'],
         ...[...MEASURING, ...LOADED, ...ALONE, 'test/long/'].map((each) => `--path-ignore-patterns=${each}**`),
       ];
-  const output = await tests(isLong ? 'long tests' : 'tests', [...options, ...where], environment);
+  // Much code runs for a short time: the last and slowest translation of it (FTL) is worth its while for very little.
+  const thrift = { BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: '300000', [shortLivedVariable]: '1' };
+  const surroundings = isLong ? environment : { ...environment, ...thrift };
+  const output = await tests(isLong ? 'long tests' : 'tests', [...options, ...where], surroundings);
   if (!isLong) {
     // A process that is quiet takes nothing from others.
     await Promise.all([

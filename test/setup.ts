@@ -1,5 +1,6 @@
 import { setDefaultTimeout } from 'bun:test';
 import './awake.ts';
+import './passwords.ts';
 
 /**
  * Runs before the tests of a process; test/run.ts says the same to workers that take several files. A test waits for what

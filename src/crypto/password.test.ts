@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { withRealHashes } from '../../test/passwords.ts';
 import { createPasswords } from './password.ts';
 
 const passwords = createPasswords();
@@ -15,6 +16,10 @@ test('a password matches its own hash and no other', async () => {
 test('nobody’s password matches, and takes as much work to say so', async () => {
   expect(await passwords.matches('', null)).toBe(false);
   expect(await passwords.matches('anything', null)).toBe(false);
+});
+
+test('a hash takes the work that is recommended', async () => {
+  expect(await withRealHashes(() => passwords.hash('correct horse'))).toStartWith('$argon2id$v=19$m=19456,t=2,');
 });
 
 test('more than can wait are turned away, and those that wait get their turn', async () => {

@@ -18,6 +18,8 @@ export interface OpenOptions {
   readonly as?: Role | null;
   readonly theme?: 'light' | 'dark';
   readonly size?: { readonly width: number; readonly height: number };
+  /** In a new window, which goes with the page: for a test that changes in it what `emptied` does not put back. */
+  readonly inNewWindow?: boolean;
 }
 
 export interface ConsolePage {
@@ -57,16 +59,25 @@ export async function startConsole(options: StartOptions = {}) {
 
   /** Pages that no test has closed: one that fails leaves its pages as they were. */
   const left = new Map<Tab, string[]>();
-  const open = async (path: string, { as = 'owner', theme = 'light', size = WIDE }: OpenOptions = {}) => {
-    const context = await chromium.newContext({ viewport: size, colorScheme: theme, reducedMotion: 'reduce' });
+  /** Windows that tests are done with. To open one takes as much of the processor as the page in it. */
+  const free: Tab[] = [];
+  const newWindow = async () => {
+    const tab = await (await chromium.newContext({ viewport: WIDE })).newPage();
+    // As in test/setup.ts: it only ends what would wait for ever.
+    tab.setDefaultTimeout(180_000);
+    return tab;
+  };
+  const open = async (path: string, options: OpenOptions = {}) => {
+    const { as = 'owner', theme = 'light', size = WIDE, inNewWindow = false } = options;
+    const tab = (inNewWindow ? null : free.pop()) ?? (await newWindow());
+    const context = tab.context();
+    await tab.setViewportSize(size);
+    await tab.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     if (as) {
       const { headers } = await signIn(gateway, people[as].email);
       const [name, value] = headers.cookie!.split('=');
       await context.addCookies([{ name: name!, value: value!, url: gateway.url, httpOnly: true, sameSite: 'Lax' }]);
     }
-    const tab = await context.newPage();
-    // As in test/setup.ts: it only ends what would wait for ever.
-    tab.setDefaultTimeout(180_000);
     const faults: string[] = [];
     tab.on('pageerror', (error) => faults.push(error.message));
     tab.on('console', (message) => {
@@ -78,7 +89,9 @@ export async function startConsole(options: StartOptions = {}) {
     await tab.goto(gateway.url + path);
     return pageOf(tab, faults, async () => {
       left.delete(tab);
-      await context.close();
+      if (inNewWindow) return context.close();
+      await emptied(tab, gateway.url);
+      free.push(tab);
     });
   };
 
@@ -92,6 +105,35 @@ export async function startConsole(options: StartOptions = {}) {
       await gateway.stop();
     },
   };
+}
+
+/** What a test may have listened to in a page. */
+const EVENTS = [
+  ...(['console', 'dialog', 'download', 'framenavigated', 'pageerror', 'popup'] as const),
+  ...(['request', 'requestfailed', 'requestfinished', 'response', 'websocket'] as const),
+];
+
+/** Makes a window like a new one: nobody is signed in, nothing is stored or allowed, no test listens or answers. */
+async function emptied(tab: Tab, origin: string): Promise<void> {
+  const context = tab.context();
+  for (const event of EVENTS) tab.removeAllListeners(event);
+  await tab.unrouteAll({ behavior: 'ignoreErrors' });
+  await Promise.all(
+    context
+      .pages()
+      .filter((other) => other !== tab)
+      .map((other) => other.close()),
+  );
+  // A page of the browser's own, such as one for what was refused, has none.
+  await tab.evaluate('sessionStorage.clear()').catch(() => {});
+  await tab.mouse.move(0, 0);
+  // First the page, which may still store something.
+  await tab.goto('about:blank');
+  const session = await context.newCDPSession(tab);
+  await session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' });
+  await session.detach();
+  await context.clearCookies();
+  await context.clearPermissions();
 }
 
 /** What the functions below use of a browser. */
@@ -137,6 +179,8 @@ function pageOf(tab: Tab, faults: string[], close: () => Promise<void>): Console
     faults,
     close,
     axe: async () => {
+      // What is on its way out or in, such as a dialog beside the note of what it did, is looked at when it has come to rest.
+      await tab.evaluate(REST);
       // Not as a script of the page: its policy would refuse it.
       if (!(await tab.evaluate('Boolean(globalThis.axe)'))) await tab.evaluate(AXE);
       return tab.evaluate(async () => {
@@ -164,6 +208,17 @@ function pageOf(tab: Tab, faults: string[], close: () => Promise<void>): Console
     },
   };
 }
+
+/** Ends when nothing has changed in the page for a while; one that never rests is looked at all the same. */
+const REST = `new Promise((resolve) => {
+  let timer = setTimeout(resolve, 300);
+  const observer = new MutationObserver(() => {
+    clearTimeout(timer);
+    timer = setTimeout(resolve, 300);
+  });
+  observer.observe(document, { attributes: true, childList: true, subtree: true });
+  setTimeout(resolve, 10_000);
+})`;
 
 /** What a page shows, for the log of a test that failed in it: a wait that ran out says only what it waited for. */
 async function description(tab: Tab, faults: readonly string[]): Promise<string> {

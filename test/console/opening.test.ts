@@ -64,7 +64,7 @@ const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
 
 for (const [address, questions] of Object.entries(QUESTIONS))
   test(`opening ${address} asks each question once, before the page is there`, async () => {
-    const { tab, faults, close } = await console.open('/health');
+    const { tab, faults, close } = await console.open('/health', { inNewWindow: true });
     const asked: string[] = [];
     // While nothing is drawn, no component has asked.
     await tab.addInitScript(
@@ -100,7 +100,7 @@ for (const [address, questions] of Object.entries(QUESTIONS))
   });
 
 test('a page whose script does not come says so, and what it would ask is not asked', async () => {
-  const { tab, close } = await console.open('/health');
+  const { tab, close } = await console.open('/health', { inNewWindow: true });
   const asked: string[] = [];
   tab.on('request', (request) => asked.push(new URL(request.url()).pathname));
   await tab.route('**/console/assets/overview-*.js', (route) => route.abort());

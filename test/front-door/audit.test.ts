@@ -10,6 +10,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const NOBODY = '00000000-0000-0000-0000-000000000000';
 const titleOf = ({ method, path }: Route) => `${method} ${path}`;
 
+/** Few enough to name the one that changed something. */
+const CALLS_TOGETHER = 8;
+
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`the audit log on ${engine}`, () => {
     let gateway: TestGateway;
@@ -414,12 +417,16 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       });
       process.stderr.write = () => true;
       const before = await managedState(gateway);
-      for (const { title, path, body, form, as, changesNothing } of calls) {
-        if (changesNothing) continue;
-        const reply = await gateway.api.call(title.split(' ')[0]!, path, { body: form ?? body, ...as });
-
-        expect(`${title} ${reply.status}`).toBe(`${title} 500`);
-        expect(`${title}\n${await managedState(gateway)}`).toBe(`${title}\n${before}`);
+      const changing = calls.filter(({ changesNothing }) => !changesNothing);
+      // All that is stored is compared after several calls: no two of them undo each other to the last byte.
+      for (let at = 0; at < changing.length; at += CALLS_TOGETHER) {
+        const together = changing.slice(at, at + CALLS_TOGETHER);
+        for (const { title, path, body, form, as } of together) {
+          const reply = await gateway.api.call(title.split(' ')[0]!, path, { body: form ?? body, ...as });
+          expect(`${title} ${reply.status}`).toBe(`${title} 500`);
+        }
+        const titles = together.map(({ title }) => title).join('\n');
+        expect(`${titles}\n${await managedState(gateway)}`).toBe(`${titles}\n${before}`);
       }
       const reset = await gateway.api.put(`${counting.path}/${counted.id}/reset`);
       const update = await gateway.api.put(counting.policyPath, { reset_usage_for_value: counted.value_key });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Reply, startGateway, type TestGateway } from '../gateway.ts';
+import { withRealHashes } from '../passwords.ts';
 import { cookieIn, givenBrowser, givenUser, PASSWORD, signIn } from '../people.ts';
 import { query } from '../state-tables.ts';
 
@@ -50,7 +51,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     });
 
     test('neither the cookie nor the password is in the store', async () => {
-      const { browser } = await givenBrowser(gateway);
+      const { browser } = await withRealHashes(() => givenBrowser(gateway));
       const token = browser.headers.cookie!.split('=')[1]!;
       const text = JSON.stringify([
         await query(gateway, 'select * from sessions'),
