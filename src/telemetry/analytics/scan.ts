@@ -88,33 +88,66 @@ interface Place {
 /** Of so many names, each bucket has a table; of more, most are in few buckets. */
 const MOST_AT_ONCE = 20_000;
 
-interface Indexes {
-  get(name: number): number | undefined;
-  set(name: number, index: number): void;
+/** Of names; two things that each have very many may have more of them together than fit into four bytes. */
+type Numbers = Int32Array | Float64Array;
+
+/** By numbers: one more than what was found for each, 0 or nothing where it is not known yet. */
+type Indexes = Int32Array | Map<number, number>;
+
+const tableOf = (names: number): Indexes => (names <= MOST_AT_ONCE ? new Int32Array(names) : new Map<number, number>());
+
+function setIndex(indexes: Indexes, number: number, index: number): number {
+  if (indexes instanceof Int32Array) indexes[number] = index;
+  else indexes.set(number, index);
+  return index;
 }
 
-class Table implements Indexes {
-  readonly #indexes: Int32Array;
-
-  constructor(names: number) {
-    this.#indexes = new Int32Array(names);
-  }
-
-  get(name: number): number {
-    return this.#indexes[name]!;
-  }
-
-  set(name: number, index: number): void {
-    this.#indexes[name] = index;
-  }
+/** Puts what is found for numbers in their place. Twice the same, because a loop that has met both kinds is much slower. */
+function lookUp(numbers: Numbers, indexes: Indexes, find: (number: number) => number): void {
+  if (indexes instanceof Int32Array)
+    for (let at = 0; at < numbers.length; at++) {
+      const number = numbers[at]!;
+      numbers[at] = (indexes[number] || find(number)) - 1;
+    }
+  else
+    for (let at = 0; at < numbers.length; at++) {
+      const number = numbers[at]!;
+      numbers[at] = (indexes.get(number) ?? find(number)) - 1;
+    }
 }
 
-const tableOf = (names: number): Indexes => (names <= MOST_AT_ONCE ? new Table(names) : new Map<number, number>());
+interface Naming {
+  readonly cells: Int32Array;
+  /** By ids. */
+  readonly numbers: Int32Array;
+  /** What the numbers of names are put into, behind those of a first thing, and how many names there are. */
+  readonly to: Numbers;
+  readonly count: number;
+}
+
+/** As `ADDERS`. */
+const NAMERS = {
+  1: (ids: Uint8Array, { cells, numbers, to, count }: Naming) => {
+    for (let at = 0; at < cells.length; at++) to[at] = to[at]! * count + numbers[ids[cells[at]!]!]!;
+  },
+  2: (ids: Uint16Array, { cells, numbers, to, count }: Naming) => {
+    for (let at = 0; at < cells.length; at++) to[at] = to[at]! * count + numbers[ids[cells[at]!]!]!;
+  },
+  4: (ids: Int32Array, { cells, numbers, to, count }: Naming) => {
+    for (let at = 0; at < cells.length; at++) to[at] = to[at]! * count + numbers[ids[cells[at]!]!]!;
+  },
+  8: (ids: Float64Array, { cells, numbers, to, count }: Naming) => {
+    for (let at = 0; at < cells.length; at++) to[at] = to[at]! * count + numbers[ids[cells[at]!]!]!;
+  },
+} as const;
+
+const nameColumn = (ids: Column, naming: Naming): void =>
+  NAMERS[ids.BYTES_PER_ELEMENT as keyof typeof NAMERS](ids as never, naming);
 
 interface Adding {
   readonly cells: Int32Array;
   /** Where each of those belongs. */
-  readonly places: Int32Array;
+  readonly places: Numbers;
   readonly totals: Float64Array;
   /** How many sums a place has, and which of them this is. */
   readonly width: number;
@@ -164,23 +197,15 @@ export class Scan {
   }
 
   add(chunk: Chunk, cells: Int32Array): void {
-    const { key } = chunk.columns;
     const bucket = this.#wish.isTogether ? 0 : chunk.bucket;
     const sums = this.#sums.map((place) => chunk.columns.sum(place));
     const width = sums.length;
+    const places = this.#nameCount < 2 ** 31 ? new Int32Array(cells.length) : new Float64Array(cells.length);
+    for (const { column, numbers, names } of this.#names)
+      nameColumn(chunk.columns.key(column), { cells, numbers, to: places, count: names.length });
+    if (this.#lines) lookUp(places, this.#lines, (number) => this.#lineFound(number));
     const indexes = this.#indexesIn(bucket);
-    const lines = this.#lines;
-    const [first, second] = this.#names;
-    const firstKey = first && key(first.column);
-    const secondKey = second && key(second.column);
-    const places = new Int32Array(cells.length);
-    for (let next = 0; next < cells.length; next++) {
-      const cell = cells[next]!;
-      let name = first ? first.numbers[firstKey![cell]!]! : 0;
-      if (second) name = name * second.names.length + second.numbers[secondKey![cell]!]!;
-      if (lines) name = (lines.get(name) || this.#lineFound(name)) - 1;
-      places[next] = (indexes.get(name) || this.#placed(bucket, name, indexes)) - 1;
-    }
+    lookUp(places, indexes, (number) => this.#placed(bucket, number, indexes));
     for (let at = 0; at < width; at++) {
       const column = sums[at];
       if (column) addColumn(column, { cells, places, totals: this.#totals, width, at });
@@ -214,15 +239,12 @@ export class Scan {
 
   #placed(bucket: number, number: number, indexes: Indexes): number {
     const [name, then] = this.#wish.lines ? [number, null] : this.#called(number);
-    const place = this.#newPlace(bucket, name, then);
-    indexes.set(number, place);
-    return place;
+    return setIndex(indexes, number, this.#newPlace(bucket, name, then));
   }
 
   #lineFound(number: number): number {
     const line = this.#wish.lines!.of(...this.#called(number)) + 1;
-    this.#lines!.set(number, line);
-    return line;
+    return setIndex(this.#lines!, number, line);
   }
 
   #called(number: number): readonly [name: Value, then: Value] {
