@@ -178,7 +178,7 @@ test(
   'code of a response in the background that has run is not run again, and goes on in the same container',
   async () => {
     const dataDir = await dataDirWithSnapshot();
-    const slow = 'import time\nuntil = time.time() + 4\nwhile time.time() < until: pass\n';
+    const slow = 'import asyncio\nawait asyncio.sleep(4)\n';
     const codes = [
       'kept = "from before"\nopen("quick.txt", "w").write("1")',
       `${slow}open("slow.txt", "w").write(kept)\nkept`,

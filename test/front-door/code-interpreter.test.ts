@@ -6,6 +6,7 @@ import type OpenAI from 'openai';
 import { toFile } from 'openai';
 import { checkStep, clientFor, scripted } from '../assistants/client.ts';
 import { checkGrammar, eventsIn } from '../assistants/grammar.ts';
+import { JAIL_MS, pythonOf } from '../assistants/jail.ts';
 import { dataDirWithSnapshot, PREPARED_MS } from '../assistants/sandbox.ts';
 import type { ScriptedAnswer } from '../assistants/scripted-provider.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
@@ -120,30 +121,7 @@ describe('the code interpreter', () => {
     expect([await logs(first.id), await logs(second.id)]).toEqual([['1', '21'], ['42']]);
   });
 
-  test('shows images as files', async () => {
-    const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-    const { openai, assistant_id } = await given(
-      runs(`import base64, pathlib
-path = pathlib.Path('dot.png')
-path.write_bytes(base64.b64decode('${picture}'))
-path`),
-    );
-    const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Draw.' }] });
-    const run = await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
-
-    const [{ outputs }] = (await shownCalls(openai, thread.id, run.id)) as unknown as [
-      { outputs: { image: { file_id: string } }[] },
-    ];
-    expect(outputs).toEqual([{ type: 'image', image: { file_id: expect.stringMatching(/^file-/) } }] as never);
-    const { file_id } = outputs[0]!.image;
-    expect(await openai.files.retrieve(file_id)).toMatchObject({
-      purpose: 'assistants_output',
-      filename: 'image-1.png',
-    });
-    expect(Buffer.from(await (await openai.files.content(file_id)).arrayBuffer()).toString('base64')).toBe(picture);
-  });
-
-  test("puts images into the message that follows, for the events of the vendor's client", async () => {
+  test("shows images as files, and in the message that follows, for the events of the vendor's client", async () => {
     const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
     const draws = runs(`import base64, pathlib
 path = pathlib.Path('dot.png')
@@ -165,6 +143,12 @@ path`);
     const [step] = await shownCalls(openai, thread.id, message!.run_id!);
     const shown = step!.outputs.flatMap(({ image }) => image?.file_id ?? []);
     expect(shown).toHaveLength(2);
+    expect(step!.outputs[0]).toEqual({ type: 'image', image: { file_id: expect.stringMatching(/^file-/) } });
+    expect(await openai.files.retrieve(shown[0]!)).toMatchObject({
+      purpose: 'assistants_output',
+      filename: 'image-1.png',
+    });
+    expect(Buffer.from(await (await openai.files.content(shown[0]!)).arrayBuffer()).toString('base64')).toBe(picture);
     expect(message!.content).toEqual([
       ...shown.map((file_id) => ({ type: 'image_file' as const, image_file: { file_id, detail: 'auto' as const } })),
       { type: 'text', text: { value: link, annotations: [expect.objectContaining({ type: 'file_path' })] } },
@@ -261,13 +245,14 @@ test(
       says('One.'),
       runs('x + int(open("made.txt").read())'),
     ];
-    const [firstDir, secondDir] = [await dataDirWithSnapshot(), await dataDirWithSnapshot()];
-    const first = await startGateway({ engine: 'postgres', environment: { GATEWAY_DATA_DIR: firstDir } });
+    const { dataDir: newPlace, environment: jail } = pythonOf.postgres;
+    const [firstDir, secondDir] = [await newPlace(), await newPlace()];
+    const first = await startGateway({ engine: 'postgres', environment: { ...jail, GATEWAY_DATA_DIR: firstDir } });
     const { openai, slug } = await scripted(first, (_, number) => answers[number - 1] ?? says('Done.'));
     const { id: assistant_id } = await openai.beta.assistants.create({ model: 'gpt-5', tools });
     const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Go.' }] });
     await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
-    const environment = { GATEWAY_DATA_DIR: secondDir };
+    const environment = { ...jail, GATEWAY_DATA_DIR: secondDir };
     const second = await startGateway({ engine: 'postgres', databaseUrl: first.databaseUrl!, environment });
     await first.stop();
 
@@ -279,7 +264,7 @@ test(
     await second.stop();
     for (const folder of [firstDir, secondDir]) rmSync(folder, { recursive: true, force: true });
   },
-  PREPARED_MS,
+  JAIL_MS,
 );
 
 /** An operator's own script around Deno, which the gateway puts no fences around. */

@@ -322,7 +322,7 @@ for number in range(3, 12):
     await run('x = 1');
     const [pid] = quick.pids;
     const stopped = await run(
-      'import signal, threading\nfor n in range(1, 32):\n  try: signal.signal(n, signal.SIG_IGN)\n  except OSError: pass\ndef spin():\n  while True: pass\nthreading.Thread(target=spin).start()\nx = 2\nspin()',
+      'import signal, threading, time\nfor n in range(1, 32):\n  try: signal.signal(n, signal.SIG_IGN)\n  except OSError: pass\ndef goes_on():\n  while True: time.sleep(0.01)\nthreading.Thread(target=goes_on).start()\nx = 2\ngoes_on()',
     );
     await eventually('its process is gone', () => !isThere(pid!));
     const after = await run('x');
