@@ -351,7 +351,7 @@ describe('a program ends', () => {
 
   test('when its time is over, and says which calls were under way', async () => {
     const own = newDataDir();
-    const environment = { GATEWAY_INTERPRETER_SECONDS: '5', GATEWAY_INTERPRETER_PYTHON: PYTHON };
+    const environment = { GATEWAY_INTERPRETER_SECONDS: '10', GATEWAY_INTERPRETER_PYTHON: PYTHON };
     const slow = await startGateway({ environment: { GATEWAY_DATA_DIR: own, ...environment } });
     try {
       await slow.api.post('/v1/mcp-servers', { name: 'Late', slug: 'code-late', url: orders.url });
@@ -366,7 +366,7 @@ describe('a program ends', () => {
       );
       expect(json.result.isError).toBe(true);
       expect(json.result.content[0].text).toBe(
-        'The program was stopped: it ran for more than 5 seconds, and what it had printed is lost. Calls of tools that were answered: 1. Given up before their answers: code-late__wait. What they have done stays done.',
+        'The program was stopped: it ran for more than 10 seconds, and what it had printed is lost. Calls of tools that were answered: 1. Given up before their answers: code-late__wait. What they have done stays done.',
       );
       await ended(before);
     } finally {
