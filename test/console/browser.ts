@@ -4,6 +4,7 @@ import type { Browser as Chromium, Locator, Page as Tab } from 'playwright-core'
 import { startChromium } from '../chromium.ts';
 import { type StartOptions, startGateway } from '../gateway.ts';
 import { givenUser, PASSWORD, signIn } from '../people.ts';
+import { eventually } from '../process.ts';
 
 const AXE = readFileSync(join(import.meta.dir, '../../node_modules/axe-core/axe.min.js'), 'utf8');
 /** Set to a word, such as `1`: pictures of the pages that tests open are written to `test/console/screenshots/`. */
@@ -28,6 +29,8 @@ export interface ConsolePage {
   readonly faults: string[];
   /** Serious and critical findings of axe. */
   axe(): Promise<string[]>;
+  /** Goes to another page of the console as a link in it does, and waits until that one asks for nothing more. */
+  visit(path: string): Promise<void>;
   /** A picture, when pictures are wanted. */
   shot(name: string): Promise<void>;
   close(): Promise<void>;
@@ -178,6 +181,20 @@ function pageOf(tab: Tab, faults: string[], close: () => Promise<void>): Console
     tab,
     faults,
     close,
+    visit: async (path) => {
+      const underWay = new Set<unknown>();
+      let quietSince = Date.now();
+      const began = (request: unknown) => void underWay.add(request);
+      const ended = (request: unknown) => {
+        underWay.delete(request);
+        quietSince = Date.now();
+      };
+      tab.on('request', began).on('requestfinished', ended).on('requestfailed', ended);
+      await tab.evaluate(LEAVE(path));
+      await tab.locator(`:is(${SHOWN}):not([data-left])`).first().waitFor();
+      await eventually(`${path} has all that it asks for`, () => underWay.size === 0 && Date.now() - quietSince > 500);
+      tab.off('request', began).off('requestfinished', ended).off('requestfailed', ended);
+    },
     axe: async () => {
       // What is on its way out or in, such as a dialog beside the note of what it did, is looked at when it has come to rest.
       await tab.evaluate(REST);
@@ -208,6 +225,15 @@ function pageOf(tab: Tab, faults: string[], close: () => Promise<void>): Console
     },
   };
 }
+
+/** What a page has at least one of. */
+const SHOWN = 'main h1, main [role=alert], main .empty';
+
+/** Marks what is shown, so that it is not taken for the page to come. */
+const LEAVE = (path: string) => `{
+  for (const each of document.querySelectorAll('${SHOWN}')) each.setAttribute('data-left', '');
+  history.pushState({}, '', ${JSON.stringify(`/console${path}`)});
+}`;
 
 /** Ends when nothing has changed in the page for a while; one that never rests is looked at all the same. */
 const REST = `new Promise((resolve) => {

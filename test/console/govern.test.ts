@@ -139,7 +139,8 @@ test('dark and on a phone these pages fit', async () => {
 });
 
 test('a workspace admin opens every page of theirs, and none fails or shows what is refused', async () => {
-  const { tab, faults, axe, close } = await console.open('/console', { as: 'admin' });
+  const { tab, faults, axe, visit, close } = await console.open('/console', { as: 'admin' });
+  await tab.getByRole('heading', { level: 1 }).waitFor();
   const { scopes } = await tab.evaluate(
     async () => (await (await fetch('/v1/sessions/current')).json()) as { scopes: string[] },
   );
@@ -148,15 +149,17 @@ test('a workspace admin opens every page of theirs, and none fails or shows what
       !path.includes('$') && path !== '/design' && needed.every((scope) => scopes.includes(scope)),
   );
   expect(theirs.length).toBeGreaterThan(15);
+  expect(theirs[0]!.path).toBe('/');
   for (const { path } of theirs) {
     const refused: string[] = [];
     const note = (response: { status(): number; url(): string }) => {
       if (response.status() === 403) refused.push(new URL(response.url()).pathname);
     };
     tab.on('response', note);
-    await tab.goto(`${console.gateway.url}/console${path}`);
+    // The page that is there already is loaded anew.
+    if (path === theirs[0]!.path) await tab.reload({ waitUntil: 'networkidle' });
+    else await visit(path);
     await tab.getByRole('heading', { level: 1 }).waitFor();
-    await tab.waitForLoadState('networkidle');
     tab.off('response', note);
     expect([path, refused, await tab.locator('.note-bad').allInnerTexts()]).toEqual([path, [], []]);
     expect([path, await axe()]).toEqual([path, []]);
