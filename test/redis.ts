@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createConnection, createServer } from 'node:net';
+import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { keptPort } from './ports.ts';
 
 /** A real Redis for tests, from the `redis-server` on the PATH, or from Debian's package when the tests run as root. */
 export interface TestRedis {
@@ -33,7 +34,7 @@ kill -CONT $server; kill -KILL $server; wait $server
 export async function startRedis({ password }: { password?: string } = {}): Promise<TestRedis> {
   const binary = await ensureBinary();
   const data = mkdtempSync(join(tmpdir(), 'gateway-redis-'));
-  const port = await freePort();
+  const port = await keptPort();
   let server: RunningServer | null = null;
 
   const start = async () => {
@@ -146,15 +147,6 @@ function tell(port: number, password: string | undefined, command: string): Prom
 
 const encode = (words: string[]) =>
   `*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`;
-
-async function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}
 
 /** The package starts a system service when it is installed; the policy file says no. */
 const INSTALL = `apt-get update -qq

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'bun:test';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { childrenOf, isRunning, nodeEnvironment, startNode } from '../nodes.ts';
+import { keptPort } from '../ports.ts';
 import { createEmptyDatabase } from '../postgres.ts';
 import { eventually, forTests, type GatewayProcess, runGateway } from '../process.ts';
 import { readScrape, valueIn } from '../telemetry/scrape.ts';
@@ -12,7 +13,8 @@ afterEach(async () => {
 });
 
 async function givenPair(): Promise<GatewayProcess> {
-  const gateway = await startNode(await createEmptyDatabase(), { environment: { GATEWAY_PROCESSES: '2' } });
+  const environment = { GATEWAY_PROCESSES: '2', PORT: String(await keptPort()) };
+  const gateway = await startNode(await createEmptyDatabase(), { environment });
   cleanups.push(() => gateway.isAlive && gateway.stop());
   return gateway;
 }
