@@ -35,6 +35,8 @@ const done = async (installation: Installation, wishes: Wishes, store = installa
 
 class Stopped extends Error {}
 
+const LOOK_EVERY = 8;
+
 describe.each(['sqlite', 'postgres'] as const)('on %s', (engine) => {
   const newDatabase = async () => (engine === 'postgres' ? createDatabase() : newFile());
 
@@ -59,8 +61,10 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (engine) => {
               });
               await expect(done(installation, wishes, store)).rejects.toBeInstanceOf(Stopped);
             }
-            expect(await everythingIn(installation.store)).toBe(before);
-            if (stopsAt >= statements) break;
+            // To look at all tables takes longer than to stop, and what one of them left would still be there at the next look.
+            const isLast = stopsAt >= statements;
+            if (isLast || stopsAt % LOOK_EVERY === 0) expect(await everythingIn(installation.store)).toBe(before);
+            if (isLast) break;
           }
           expect(statements).toBeGreaterThan(10);
 
