@@ -1,7 +1,11 @@
 import { expect, test } from 'bun:test';
+import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { PoolClient } from 'pg';
 import { Pool } from 'pg';
-import { createDatabase } from '../../test/postgres.ts';
+import { selfSignedCertificate } from '../../test/certificate.ts';
+import { createDatabase, startPostgres } from '../../test/postgres.ts';
+import { eventually } from '../../test/process.ts';
 import { postgresPool } from './postgres.ts';
 import { int32In, binaryRows as takeRows } from './postgres-bytes.ts';
 
@@ -126,4 +130,37 @@ test('what fails when a row is taken fails the question, not the process, and no
   expect(taken).toBe(2);
   expect(await binaryRows(client, 'select 5')).toHaveLength(1);
   await close();
+});
+
+test('a connection under TLS carries a copy and other statements by turns', async () => {
+  const server = await startPostgres();
+  const plain = new Pool({ connectionString: server.url, max: 1 });
+  const { rows } = await plain.query('show data_directory');
+  const folder = rows[0].data_directory as string;
+  const { uid, gid } = statSync(folder);
+  const { cert, key } = selfSignedCertificate('localhost');
+  for (const [name, text] of Object.entries({ 'server.crt': cert, 'server.key': key })) {
+    writeFileSync(join(folder, name), text);
+    chmodSync(join(folder, name), 0o600);
+    chownSync(join(folder, name), uid, gid);
+  }
+  await plain.query('alter system set ssl = on');
+  await plain.query('select pg_reload_conf()');
+  await eventually('it is taken', async () => (await plain.query('show ssl')).rows[0].ssl === 'on');
+  await plain.end();
+
+  const pool = new Pool({ connectionString: server.url, ssl: { ca: cert, servername: 'localhost' }, max: 1 });
+  const client = await pool.connect();
+  expect((await client.query('select ssl from pg_stat_ssl where pid = pg_backend_pid()')).rows).toEqual([
+    { ssl: true },
+  ]);
+  for (let time = 0; time < 3; time++) {
+    const copied = await binaryRows(client, "select each, repeat('x', each) from generate_series(1, 2000) as each");
+    expect(copied).toHaveLength(2_000);
+    expect(copied.every(([each, text]) => int32In(each!) === text!.length)).toBe(true);
+    expect((await client.query('select 7 as seven')).rows).toEqual([{ seven: 7 }]);
+  }
+  client.release();
+  await pool.end();
+  await server.remove();
 });
