@@ -27,10 +27,8 @@ export function occurrences(values: readonly number[]): Record<string, number> {
 }
 
 /** The smallest value that at least so many hundredths of all do not exceed. */
-const percentile = (values: readonly number[], hundredths: number) =>
-  values
-    .toSorted((one, other) => one - other)
-    .find((value) => values.filter((each) => each <= value).length * 100 >= hundredths * values.length) ?? null;
+const percentile = (inOrder: readonly number[], hundredths: number) =>
+  inOrder[Math.ceil((hundredths * inOrder.length) / 100) - 1] ?? null;
 
 /** What a histogram says in place of a duration; it is off by 1 % at most, and half a unit of the last digit shown. */
 function near(value: number | null): number | null {
@@ -41,7 +39,8 @@ function near(value: number | null): number | null {
 }
 
 function durationsOf(values: readonly number[]) {
-  const [p50, p90, p99] = [50, 90, 99].map((hundredths) => percentile(values, hundredths));
+  const inOrder = values.toSorted((one, other) => one - other);
+  const [p50, p90, p99] = [50, 90, 99].map((hundredths) => percentile(inOrder, hundredths));
   const total = values.reduce((one, other) => one + other, 0);
   const shown = { p50: near(p50!), p90: near(p90!), p99: near(p99!) };
   return { requests: values.length, avg: share(total, values.length), ...shown };

@@ -27,7 +27,11 @@ const asking = (over: Partial<Looked> = {}): Looked => ({
 });
 
 /** A log of 300 calls a day, all of which are in the cells. */
-async function filled(target: LogTarget) {
+async function filled(engine: 'sqlite' | 'postgres'): Promise<LogTarget> {
+  const target: LogTarget =
+    engine === 'sqlite'
+      ? { engine, file: join(temporaryFolder(), 'logs.db') }
+      : { engine, url: await createDatabase() };
   const store = await openLogStore(target, 'writer');
   const rows = Array.from({ length: 600 }, (_, at) =>
     row({
@@ -41,17 +45,19 @@ async function filled(target: LogTarget) {
   await store.insert(batchOf(...rows));
   while (await store.tend());
   await store.close();
+  return target;
 }
+
+/** Questions change nothing, so that one log does for all of them. */
+const logs = new Map<string, Promise<LogTarget>>();
 
 type Fault = (at: number) => void;
 
 /** The figures of a log, how many moments they were read as of, and how many times cells. */
 async function figuresOf(engine: 'sqlite' | 'postgres', fault: Fault = () => {}) {
-  const target: LogTarget =
-    engine === 'sqlite'
-      ? { engine, file: join(temporaryFolder(), 'logs.db') }
-      : { engine, url: await createDatabase() };
-  await filled(target);
+  const log = logs.get(engine) ?? filled(engine);
+  logs.set(engine, log);
+  const target = await log;
   const seen = { moments: 0, readings: 0 };
   const watched =
     (snapshots: Snapshots): Snapshots =>

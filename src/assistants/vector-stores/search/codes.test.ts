@@ -1,19 +1,13 @@
-import { describe, expect, test } from 'bun:test';
-import { openLab, type SearchLab, stores, vectorFor } from '../../../../test/search/stores.ts';
-import { anyDirection, recallOf, topicsOf } from '../../../../test/search/topics.ts';
+import { expect, test } from 'bun:test';
+import { describeRecall, product } from '../../../../test/search/recall.ts';
+import { openLab, stores, vectorFor } from '../../../../test/search/stores.ts';
+import { anyDirection, topicsOf } from '../../../../test/search/topics.ts';
 import { Candidates, codeQuery, encoded, nthOf, segmentOf, turned } from './codes.ts';
 import { createKernel, plainCodeSums } from './dot-products.ts';
 import { MOST_DIMENSIONS, quantised, strideOf } from './quantised.ts';
 import { CodeScan, type CodeScanOptions, nearestOf as nearestRows } from './thread/code-scan.ts';
 
 const SLOW_MS = 240_000;
-const signal = new AbortController().signal;
-
-function product(one: Float32Array, other: Float32Array): number {
-  let sum = 0;
-  for (let at = 0; at < one.length; at++) sum += one[at]! * other[at]!;
-  return sum;
-}
 
 test('the fast sums are those of the plain loop, at every size', () => {
   const { codeSums } = createKernel();
@@ -137,10 +131,12 @@ test('a chunk without a vector is no candidate, and a source that is not searche
 
 test('with room for a part of the codes, a scan finds what it finds with room for all, however often and by how many it is asked', async () => {
   const topics = topicsOf(64);
-  const [files, perFile] = [40, 300];
-  const vectorsOf = (file: number) => Array.from({ length: perFile }, (_, number) => topics.chunk(file, number));
-  const blocks = Array.from({ length: files }, (_, file) => quantised(vectorsOf(file), 64, 0));
-  const codes = Array.from({ length: files }, (_, file) => encoded(vectorsOf(file), 64, 0));
+  const [files, perFile] = [40, 150];
+  const vectors = Array.from({ length: files }, (_, file) =>
+    Array.from({ length: perFile }, (_, number) => topics.chunk(file, number)),
+  );
+  const blocks = vectors.map((each) => quantised(each, 64, 0));
+  const codes = vectors.map((each) => encoded(each, 64, 0));
   let loads = 0;
   const options: Omit<CodeScanOptions, 'keptBytes'> = {
     load: async (sources) => {
@@ -159,7 +155,7 @@ test('with room for a part of the codes, a scan finds what it finds with room fo
       ),
     mostBytes: Number.POSITIVE_INFINITY,
   };
-  const scan = new CodeScan({ ...options, keptBytes: 60_000 });
+  const scan = new CodeScan({ ...options, keptBytes: 30_000 });
   const roomy = new CodeScan({ ...options, keptBytes: Number.POSITIVE_INFINITY });
   const all = Array.from({ length: files }, (_, file) => ({ id: String(file), chunks: perFile, dimensions: 64 }));
   for (const searched of [all, all.slice(20), all.toReversed(), all.slice(0, 1), all]) {
@@ -176,83 +172,10 @@ test('with room for a part of the codes, a scan finds what it finds with room fo
   expect(loads).toBeGreaterThan(8);
 });
 
-/** Of so many files of a hundred chunks so many are asked for: more are searched, also behind a filter, than are looked at byte for byte. */
-for (const [name, files, most] of [
-  ['the embedded store', 100, 100],
-  ['PostgreSQL', 20, 50],
-  ['PostgreSQL with pgvector', 14, 40],
-] as const) {
-  describe(name, () => {
-    const perFile = 100;
-    const topics = topicsOf(256);
-    const placeOf = (text: string) => text.split(' ').map(Number) as [file: number, number: number];
-    const vectors = new Map<string, Float32Array>();
-    const vectorOf = (text: string): Float32Array => {
-      const made = vectors.get(text) ?? topics.chunk(...placeOf(text));
-      vectors.set(text, made);
-      return made;
-    };
-
-    /** Texts name their chunk, and have its vector. */
-    async function openTopics(): Promise<{ lab: SearchLab; storeId: string; ids: string[] }> {
-      const lab = await openLab(() => stores[name]!(1), { name: 'topics', dimensions: 256 });
-      lab.embeddings.embed = async ({ texts }) => texts.map(vectorOf);
-      const storeId = await lab.newStore();
-      const ids: string[] = [];
-      for (let file = 0; file < files; file++) {
-        const texts = Array.from({ length: perFile }, (_, number) => `${file} ${number}`);
-        ids.push(await lab.newFile(storeId, texts, { third: file % 3 }));
-      }
-      return { lab, storeId, ids };
-    }
-
-    const nearestOf = (query: Float32Array, isSearched: (file: number) => boolean): string[] => {
-      const all: [string, number][] = [];
-      for (let file = 0; file < files; file++)
-        for (let number = 0; isSearched(file) && number < perFile; number++)
-          all.push([`${file} ${number}`, product(query, vectorOf(`${file} ${number}`))]);
-      return all
-        .sort(([, one], [, other]) => other - one)
-        .slice(0, most)
-        .map(([text]) => text);
-    };
-
-    test(
-      'nearly all of the nearest are found, among all files and behind a filter, and nothing that is gone',
-      async () => {
-        const { lab, storeId, ids } = await openTopics();
-        const found = async (query: Float32Array, filter: Parameters<typeof lab.chunks.byVector>[0]['filter'] = null) =>
-          lab.chunks.read((await lab.chunks.byVector({ storeIds: [storeId], filter }, query, most))!);
-        const recall = async (
-          isSearched: (file: number) => boolean,
-          filter: Parameters<typeof lab.chunks.byVector>[0]['filter'] = null,
-        ) => {
-          let sum = 0;
-          for (let question = 0; question < 10; question++) {
-            const query = topics.question((question * 7) % files, question);
-            const texts = (await found(query, filter)).map(({ text }) => text);
-            sum += recallOf(nearestOf(query, isSearched), texts);
-          }
-          return sum / 10;
-        };
-        expect(await recall(() => true)).toBeGreaterThanOrEqual(0.95);
-        const filter = { type: 'eq', key: 'third', value: 1 } as const;
-        expect(await recall((file) => file % 3 === 1, filter)).toBeGreaterThanOrEqual(0.95);
-
-        await lab.store.transaction((db) => lab.index.remove(db, storeId, ids[7]!));
-        expect((await found(topics.question(7, 1))).map(({ text }) => placeOf(text)[0])).not.toContain(7);
-
-        const file = { storeId, fileId: ids[8]!, workspaceId: lab.workspaceId };
-        const again = [{ text: '8 5000', start: 0, end: 1 }];
-        await lab.index.put(file, again, { signal, transaction: lab.fenced });
-        const texts = (await found(topics.question(8, 5_000))).map(({ text }) => text);
-        expect(texts.filter((text) => placeOf(text)[0] === 8)).toEqual(['8 5000']);
-        await lab.close();
-      },
-      SLOW_MS,
-    );
-  });
-}
+/** With more chunks in `test/long/search.test.ts`. */
+describeRecall('the embedded store', { files: 30, most: 50 });
+describeRecall('PostgreSQL', { files: 10, most: 25 });
+describeRecall('PostgreSQL with pgvector', { files: 10, most: 25 });
 
 test('vectors that were stored before there were codes are found by codes, too', async () => {
   const lab = await openLab(() => stores.PostgreSQL!(1));

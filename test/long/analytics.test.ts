@@ -1,0 +1,3 @@
+import { describeRandomFigures } from '../telemetry/random-figures.ts';
+
+describeRandomFigures({ entries: 3_000, oneFilterOf: 1 });
