@@ -5,7 +5,7 @@ import { createSimulator, type Simulator } from '../simulator/simulator.ts';
 import { asksForSocket, openSocket, type SimulatedSocket, simulatedSockets } from '../simulator/sockets.ts';
 import { readSettings } from '../src/settings.ts';
 import { start } from '../src/start.ts';
-import { createDatabase } from './postgres.ts';
+import { createDatabase, finishDatabase } from './postgres.ts';
 import { layEmptyFiles } from './sqlite-files.ts';
 
 export const ADMIN_KEY = 'gw-admin-key-for-tests-only';
@@ -206,6 +206,7 @@ export async function startGateway({
     stop: async () => {
       await gateway.stop();
       provider.stop();
+      if (database && !databaseUrl) finishDatabase(database);
       if (!kept) rmSync(dataDir, { recursive: true, force: true });
     },
   };

@@ -1,6 +1,6 @@
-import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { freemem, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client } from 'pg';
 import { keptPort } from './ports.ts';
@@ -47,6 +47,22 @@ function hydrateSymlinks(home: string, copy: string) {
   }
 }
 
+/** What the databases of a run may come to need, with room for its processes. */
+const ROOM_BYTES = 8 * 2 ** 30;
+
+/**
+ * In memory where there is room: a database is eight hundred files, and a disk from which tests have just removed others
+ * takes twenty times as long to make them (ext4 looks at each removed file before it makes one in its place).
+ */
+function placeForData(): string {
+  try {
+    const { bavail, bsize } = statfsSync('/dev/shm');
+    return Math.min(bavail * bsize, freemem()) > ROOM_BYTES ? '/dev/shm' : tmpdir();
+  } catch {
+    return tmpdir();
+  }
+}
+
 const asUnprivileged = (command: string[]): string[] =>
   isRoot() ? ['setpriv', `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, '--clear-groups', ...command] : command;
 
@@ -61,7 +77,7 @@ kill -INT $server; wait $server
 
 export async function startPostgres(): Promise<TestPostgres> {
   const bin = binaries();
-  const data = mkdtempSync(join(tmpdir(), 'gateway-postgres-'));
+  const data = mkdtempSync(join(placeForData(), 'gateway-postgres-'));
   if (isRoot()) chownSync(data, UNPRIVILEGED, UNPRIVILEGED);
   const environment = { ...process.env, LC_ALL: 'C.UTF-8', LD_LIBRARY_PATH: join(bin, 'lib') };
   const made = Bun.spawnSync(
@@ -104,9 +120,14 @@ export async function startPostgres(): Promise<TestPostgres> {
       '-c',
       'autovacuum_naptime=1h',
       '-c',
-      'max_wal_size=4GB',
+      'max_wal_size=1GB',
       '-c',
       'checkpoint_timeout=1h',
+      // Nothing follows this server.
+      '-c',
+      'wal_level=minimal',
+      '-c',
+      'max_wal_senders=0',
       '-c',
       'max_connections=800',
     ]);
@@ -182,12 +203,23 @@ export async function createEmptyDatabase(): Promise<string> {
   return inDatabase(url, name);
 }
 
+/** How many databases stay whose gateway has stopped: a test may look into one or start another gateway on it. */
+const KEPT = 10;
+const finished: string[] = [];
+
+/** Says that nobody needs a database any more that `createDatabase` has made. It takes memory until it goes. */
+export function finishDatabase(url: string): void {
+  finished.push(new URL(url).pathname.slice(1));
+}
+
 /** A database of its own, with our tables and nothing in them: a copy of one for which they were made once. */
 export async function createDatabase(): Promise<string> {
   const url = await sharedUrl();
   const name = newName('test');
   await connected(url, async (client) => {
-    await client.query(`create database ${name} template ${await templateOn(client, url)}`);
+    for (const each of finished.splice(0, Math.max(0, finished.length - KEPT)))
+      await client.query(`drop database if exists ${each} with (force)`);
+    await client.query(`create database ${name} template ${await templateOn(client, url)} strategy file_copy`);
   });
   const own = inDatabase(url, name);
   // What a migration makes up is another for each database.

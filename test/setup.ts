@@ -1,5 +1,6 @@
 import { setDefaultTimeout } from 'bun:test';
 import './awake.ts';
+import './log-threads.ts';
 import './passwords.ts';
 
 /**
