@@ -1,5 +1,5 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { constants, setPriority, tmpdir, totalmem } from 'node:os';
+import { constants, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { warmUp, warmVariable } from './assistants/sandbox.ts';
 import { bundle, executable, executableVariable } from './bundle.ts';
@@ -15,7 +15,7 @@ import slowFiles from './slow-files.json';
 const isLong = process.argv.includes('--long');
 /** They measure processor time, of which a neighbour on the same core takes half. */
 const MEASURING = ['test/attack/loop/'];
-/** Many nodes under load at once, which answer in time only on a machine that has time for them. */
+/** Many nodes under load at once, which answer in time only on a machine that has time for them: all others come after. */
 const LOADED = ['test/front-door/chaos.test.ts', 'test/front-door/rolling.test.ts'];
 /** They watch how often the whole process wakes up, and other files of a worker would keep it awake. */
 const ALONE = ['src/core/runtime/seconds.test.ts', 'src/storage/quiet-changes.test.ts'];
@@ -65,14 +65,20 @@ const check = async (name: string, command: string[]) => count(await step(name, 
  * What a few tests failed by beside all others, on a machine that had no time for them, they are asked again alone. Those
  * that hold then do not fail the run; they are named at its end, because each is a fault to mend.
  */
-async function tests(name: string, args: readonly string[], environment: Record<string, string>): Promise<string> {
-  const command = (more: readonly string[]) => [bun, 'test', `--timeout=${LIMIT_MS}`, ...more];
+async function tests(
+  name: string,
+  args: readonly string[],
+  environment: Record<string, string>,
+  { priority = [], others }: { readonly priority?: readonly string[]; readonly others?: Promise<unknown> } = {},
+): Promise<string> {
+  const command = (more: readonly string[]) => [...priority, bun, 'test', `--timeout=${LIMIT_MS}`, ...more];
   const first = await step(name, command(args), environment);
   const again = first.isGood || isLong ? [] : worthAnotherTry(first.output);
   if (again.length === 0) {
     count(first);
     return first.output;
   }
+  await others;
   const files = [...new Set(again.map(({ file }) => file))];
   const alone = await step(`${name} that failed, alone`, command(files), environment);
   if (alone.isGood) {
@@ -147,9 +153,12 @@ if (!isLong) {
   await check('lint and format', [...tool('biome'), 'check', '.']);
   await types;
 }
-// A gateway starts sandboxes at a lower priority than its own; below the lowest there is none, so here they have the same
-// as the tests, and do not wait until all others have nothing to do.
-if (!isLong) setPriority(constants.priority.PRIORITY_LOW);
+/**
+ * A gateway starts sandboxes at a lower priority than its own; below the lowest there is none, so here they have the same
+ * as the tests, and do not wait until all others have nothing to do. And what runs beside these tests with the usual one
+ * hardly notices them.
+ */
+const LAST = ['nice', '-n', String(constants.priority.PRIORITY_LOW)];
 await ensureCurl();
 const postgres = await startPostgres();
 const temporary = newTemporaryFolder();
@@ -190,15 +199,15 @@ try {
   // Much code runs for a short time: the last and slowest translation of it (FTL) is worth its while for very little.
   const thrift = { BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: '300000', [shortLivedVariable]: '1' };
   const surroundings = isLong ? environment : { ...environment, ...thrift };
-  const output = await tests(isLong ? 'long tests' : 'tests', [...options, ...where], surroundings);
-  if (!isLong) {
-    // A process that is quiet takes nothing from others.
-    await Promise.all([
-      tests('tests under load', LOADED, environment),
-      tests('tests of a quiet process', ALONE, environment),
-    ]);
-    await tests('tests that measure', MEASURING, environment);
-  }
+  const running = tests(isLong ? 'long tests' : 'tests', [...options, ...where], surroundings, {
+    priority: isLong ? [] : LAST,
+  });
+  // Those under load wait half of their time, and a process that is quiet takes nothing from others.
+  const beside = (name: string, files: string[]) =>
+    isLong ? '' : tests(name, files, environment, { others: running });
+  await Promise.all([beside('tests under load', LOADED), beside('tests of a quiet process', ALONE)]);
+  const output = await running;
+  if (!isLong) await tests('tests that measure', MEASURING, environment);
   console.log(`\nThe slowest tests:\n${slowest(output, 20).join('\n')}`);
   const unknown = isLong ? [] : unknownSlow(timings);
   if (unknown.length > 0)
