@@ -91,7 +91,7 @@ const icon = 'icon.svg';
 put(icon, new Uint8Array(await Bun.file(join(web, icon)).arrayBuffer()), { type: 'image/svg+xml', needs: [] });
 
 /** The page with the scripts that it will need: a browser that learns of them one after the other waits for each. */
-function page(file: string, scripts: readonly string[]) {
+function page(file: string, opens: 'shell' | 'doors', scripts: readonly string[]) {
   const needed = new Set([main, ...scripts].flatMap((name) => [...closure(name)]));
   needed.delete(main);
   const text = `<!doctype html>
@@ -107,7 +107,7 @@ function page(file: string, scripts: readonly string[]) {
 <script type="module" src="${ASSETS}${main}"></script>
 ${[...needed].map((name) => `<link rel="modulepreload" href="${ASSETS}${name}">`).join('\n')}
 </head>
-<body>
+<body data-opens="${opens}">
 <div id="root"></div>
 <noscript>The console needs JavaScript. The API does not: see /docs.</noscript>
 </body>
@@ -135,7 +135,7 @@ if (lines.map(([, path]) => path).join() !== written.join())
   throw new Error(`Of the pages ${written}, only ${lines.map(([, path]) => path)} are found in what was built.`);
 const pages = lines.map(([, path, script]) => ({
   path: path!,
-  ...page(`at${path!.replace(/\W+/g, '-')}.html`, [...shared, app, script!]),
+  ...page(`at${path!.replace(/\W+/g, '-')}.html`, 'shell', [...shared, app, script!]),
 }));
-const manifest = { visitors: page('index.html', [...shared, doors]), pages, files };
+const manifest = { visitors: page('index.html', 'doors', [...shared, doors]), pages, files };
 writeFileSync(join(into, 'manifest.json_gz.z'), gzipSync(JSON.stringify(manifest)));

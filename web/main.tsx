@@ -28,12 +28,20 @@ async function currentSession(): Promise<ResponseOf<'/v1/sessions/current'> | nu
 const root = document.getElementById('root')!;
 // Both kinds of page need React: it is on its way while the gateway says who is there.
 const react = import('react-dom/client');
+const shell = () => import('./shell/app.tsx');
+// A browser with the cookie of a session is most likely signed in: the scripts of the shell and of the page run meanwhile.
+if (document.body.dataset.opens === 'shell')
+  void shell().then(
+    ({ makeReady }) => makeReady(location.pathname),
+    // Said when the shell is opened.
+    () => {},
+  );
 try {
   const session = hasToken() ? null : await currentSession();
   await react;
   if (session) {
     speakAs({ csrfToken: session.csrf_token, workspace: session.workspace.slug });
-    await (await import('./shell/app.tsx')).open(root, session);
+    await (await shell()).open(root, session);
   } else (await import('./doors/doors.tsx')).open(root, notice);
 } catch (error) {
   root.textContent = `The console could not be opened: ${error instanceof Error ? error.message : error} Load the page again.`;

@@ -110,3 +110,34 @@ test('a page whose script does not come says so, and what it would ask is not as
   expect(asked.filter((path) => path.startsWith('/v1/analytics/'))).toEqual([]);
   await close();
 });
+
+test('charts that are in view are drawn before those further down, which come without a scroll', async () => {
+  const { tab, faults, close } = await console.open('/health', { inNewWindow: true });
+  // Each chart as it is drawn: whether it lies in view, and how many timers were over by then.
+  await tab.addInitScript(
+    `(() => {
+      let timers = 0;
+      const { setTimeout } = globalThis;
+      globalThis.setTimeout = (work, ...more) => setTimeout((...given) => { timers++; work(...given); }, ...more);
+      new MutationObserver((changes) => {
+        for (const { addedNodes } of changes)
+          for (const node of addedNodes)
+            if (node.classList?.contains('uplot'))
+              (globalThis.drawn ??= []).push({ isInView: node.getBoundingClientRect().top < innerHeight, timers });
+      }).observe(document, { childList: true, subtree: true });
+    })()`,
+  );
+  await tab.goto(`${console.gateway.url}/console/overview?range=7d`);
+  await tab.locator('main canvas').first().waitFor();
+  await tab.waitForFunction(
+    `document.querySelectorAll('main .chart-canvas').length >= 6 && !document.querySelector('main .chart-canvas:empty')`,
+    undefined,
+    { timeout: 30_000 },
+  );
+  const drawn = (await tab.evaluate('globalThis.drawn')) as { isInView: boolean; timers: number }[];
+  await close();
+  const [seen, below] = [true, false].map((isInView) => drawn.filter((each) => each.isInView === isInView));
+  expect([seen!.length > 1, below!.length > 1]).toEqual([true, true]);
+  expect(Math.max(...seen!.map(({ timers }) => timers))).toBeLessThan(Math.min(...below!.map(({ timers }) => timers)));
+  expect(faults).toEqual([]);
+});

@@ -1,6 +1,10 @@
 /** Numbers, money and times, as the whole console shows them. */
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+/** To make one takes longer than to use it a hundred times. */
+const money = (least: number, most: number) =>
+  new Intl.NumberFormat('en-US', { minimumFractionDigits: least, maximumFractionDigits: most });
+const [dollarsAndCents, tenthsOfCents, fractions] = [money(2, 2), money(2, 3), money(2, 6)];
 const shortDate = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
 const fullTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
@@ -13,8 +17,8 @@ export const formatCount = (value: number, one: string, many = `${one}s`): strin
 /** Fractions of a cent are told apart: calls cost that little. */
 export function formatMoney(dollars: number): string {
   const size = Math.abs(dollars);
-  const digits = size === 0 || size >= 1 ? 2 : size >= 0.01 ? 3 : 6;
-  return `$${dollars.toLocaleString('en-US', { minimumFractionDigits: Math.min(2, digits), maximumFractionDigits: digits })}`;
+  const format = size === 0 || size >= 1 ? dollarsAndCents : size >= 0.01 ? tenthsOfCents : fractions;
+  return `$${format.format(dollars)}`;
 }
 
 export function formatDuration(ms: number): string {

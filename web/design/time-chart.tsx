@@ -2,6 +2,7 @@ import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from 
 import type uPlot from 'uplot';
 import { useTheme } from '../shell/theme.ts';
 import { type ChartSeries, colorOf, draw, type Look, stacked } from './plot.ts';
+import { watchWidth } from './width.ts';
 
 export type { ChartSeries } from './plot.ts';
 
@@ -68,17 +69,14 @@ export function TimeChart(props: TimeChartProps) {
       plot.current = draw(into, { ...options, width });
     };
     if (width.current > 0) drawWith(width.current);
-    // Told when the page is laid out, before it is painted: to ask for it would have all of it laid out for every chart.
-    const resize = new ResizeObserver(([seen]) => {
-      const now = Math.round(seen!.contentRect.width);
+    const leave = watchWidth(into, (now) => {
       if (now === 0 || (plot.current && now === width.current)) return;
       width.current = now;
       if (plot.current) plot.current.setSize({ width: now, height });
       else drawWith(now);
     });
-    resize.observe(into);
     return () => {
-      resize.disconnect();
+      leave();
       plot.current?.destroy();
       plot.current = null;
     };

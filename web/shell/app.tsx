@@ -20,6 +20,7 @@ import { type Opening, PAGES, type Page } from '../pages.ts';
 import { Shell } from './layout.tsx';
 import { type Session, SessionProvider } from './session.tsx';
 
+const BASE = '/console';
 const MINUTE = 60_000;
 
 const queries = new QueryClient({
@@ -79,11 +80,18 @@ function routerFor(session: Session) {
   return createRouter({
     routeTree: root.addChildren(routes),
     history: createBrowserHistory(),
-    basepath: '/console',
+    basepath: BASE,
     defaultPreload: 'intent',
     defaultPendingMs: 200,
     scrollRestoration: true,
   });
+}
+
+/** Loads the script of a page, before it is known who opens it; one with a parameter in its path comes with the router. */
+export function makeReady(pathname: string) {
+  const page = PAGES.find(({ path }) => BASE + path === pathname);
+  // The router says that it could not be loaded.
+  page?.load().catch(() => {});
 }
 
 export async function open(root: HTMLElement, session: Session) {

@@ -6,7 +6,7 @@ import { Skeleton } from '../../design/states.tsx';
 import { type ChartSeries, TimeChart } from '../../design/time-chart.tsx';
 import { dimensionOf } from '../../shell/dimensions.ts';
 import { useOpenLogs } from '../../shell/open-logs.ts';
-import { searchOf, useReach } from '../../shell/range.ts';
+import { type Looking, searchOf, useReach } from '../../shell/range.ts';
 import { type Figures, type Point, TOLD, type ToldBy, useTold } from './figures.ts';
 
 const GROUP = 'overview';
@@ -28,11 +28,19 @@ interface Drawn {
 /** All charts: the cursor is in all of them at once. */
 export function Charts({ figures, isCompared }: { readonly figures: Figures | null; readonly isCompared: boolean }) {
   const drawn = useMemo(() => (figures ? chartsOf(figures, isCompared) : null), [figures, isCompared]);
+  const { span, setSpan, reach } = useReach();
+  const shared: Shared = { span, setSpan, search: searchOf(reach), openLogs: useOpenLogs() };
   return (
     <div className="overview-charts">
       {drawn && figures
         ? drawn.map((each) => (
-            <Chart key={each.title} {...each} times={figures.now.data_points} seconds={figures.now.bucket_seconds} />
+            <Chart
+              key={each.title}
+              {...each}
+              {...shared}
+              times={figures.now.data_points}
+              seconds={figures.now.bucket_seconds}
+            />
           ))
         : Array.from({ length: 6 }, (_, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
@@ -42,27 +50,33 @@ export function Charts({ figures, isCompared }: { readonly figures: Figures | nu
               </div>
             </Card>
           ))}
-      {figures && <Told by="cache_status" />}
-      {figures && <Told by="verdict" />}
+      {figures && <Told by="cache_status" {...shared} />}
+      {figures && <Told by="verdict" {...shared} />}
     </div>
   );
 }
 
-interface ChartProps extends Drawn {
+/** What all charts have in common, found out once. */
+interface Shared extends Pick<Looking, 'span' | 'setSpan'> {
+  /** The time and the filter, as they stand in the address. */
+  readonly search: ReturnType<typeof searchOf>;
+  readonly openLogs: ReturnType<typeof useOpenLogs>;
+}
+
+interface ChartProps extends Drawn, Shared {
   readonly times: readonly { readonly timestamp: string }[];
   readonly seconds: number;
 }
 
-function Chart({ title, about, look, format, series, terms, explore, times, seconds }: ChartProps) {
-  const { span, setSpan, reach } = useReach();
-  const openLogs = useOpenLogs();
+function Chart(props: ChartProps) {
+  const { title, about, look, format, series, terms, explore, times, seconds, span, setSpan, search, openLogs } = props;
   const at = useMemo(() => times.map(({ timestamp }) => Date.parse(timestamp)), [times]);
   return (
     <Card
       title={title}
       about={about}
       actions={
-        <Link to="/explore" search={{ ...searchOf(reach), ...explore } as never} className="overview-more small">
+        <Link to="/explore" search={{ ...search, ...explore } as never} className="overview-more small">
           Explore
         </Link>
       }
@@ -184,7 +198,7 @@ const COLORS: Readonly<Record<string, string>> = {
   denied: '--bad-solid',
 };
 /** Those that neither the cache nor a guardrail saw are left out. */
-function Told({ by }: { readonly by: ToldBy }) {
+function Told({ by, ...shared }: Shared & { readonly by: ToldBy }) {
   const { title, order } = TOLD[by];
   const data = useTold(by);
   const [times, series, about] = useMemo(() => {
@@ -210,6 +224,7 @@ function Told({ by }: { readonly by: ToldBy }) {
   return (
     <Chart
       {...{ title, about, series, times }}
+      {...shared}
       look="bars"
       format={formatNumber}
       seconds={data.bucket_seconds}

@@ -1,4 +1,4 @@
-import type { QueryClient } from '@tanstack/react-query';
+import { keepPreviousData, type QueryClient, type UseQueryResult, useQueries } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef } from 'react';
 import type { ResponseOf } from '../../api/client.ts';
 import { query, useApi } from '../../api/hooks.ts';
@@ -73,8 +73,22 @@ const FEW = 30;
 const rankedQuery = (now: AnalyticsQuery, by: string, metric: Metric) => ({
   query: { ...now, metric, group_by: by, limit: 7 },
 });
-export const useRanked = (by: string, metric: Metric) =>
-  useApi(SERIES, rankedQuery(useAnalyticsQuery(FEW).now, by, metric), KEEPS).data;
+export type Series = ResponseOf<typeof SERIES>;
+/** Null until all have come: what comes at once is drawn once. */
+const together = (asked: readonly UseQueryResult<Series>[]) =>
+  asked.some(({ isLoading, failureCount }) => isLoading && failureCount === 0) ? null : asked.map(({ data }) => data);
+
+/** What `RANKED` names, in that order; undefined where it could not be had. */
+export function useRankings(metric: Metric): readonly (Series | undefined)[] | null {
+  const { now } = useAnalyticsQuery(FEW);
+  return useQueries({
+    queries: RANKED.map((ranked) => ({
+      ...query(SERIES, rankedQuery(now, ranked.by, ranked.metric ?? metric)),
+      placeholderData: keepPreviousData,
+    })),
+    combine: together,
+  });
+}
 
 /** Everything that the page asks first. */
 export function ask(queries: QueryClient, opening: Opening) {

@@ -8,7 +8,7 @@ import { Skeleton } from '../../design/states.tsx';
 import { dimensionOf, useValueNames } from '../../shell/dimensions.ts';
 import { useOpenLogs } from '../../shell/open-logs.ts';
 import { searchOf, useReach } from '../../shell/range.ts';
-import { type Metric, RANKED, type Ranked, USUAL, useRanked } from './figures.ts';
+import { type Metric, RANKED, type Ranked, type Series, USUAL, useRankings } from './figures.ts';
 
 const METRICS = [
   { value: 'requests', label: 'Requests' },
@@ -19,6 +19,9 @@ const METRICS = [
 /** Who and what has most of it. */
 export function Rankings() {
   const [metric, setMetric] = useState<Metric>(USUAL);
+  const { reach } = useReach();
+  const shared = { openLogs: useOpenLogs(), nameOf: useValueNames(), search: searchOf(reach) };
+  const rankings = useRankings(metric);
   return (
     <>
       <div className="overview-rank-head">
@@ -26,19 +29,24 @@ export function Rankings() {
         <Segmented label="Ranked by" value={metric} choices={METRICS} onChange={setMetric} />
       </div>
       <div className="overview-ranks">
-        {RANKED.map((ranked) => (
-          <Ranking key={ranked.by} metric={metric} {...ranked} />
+        {RANKED.map((ranked, at) => (
+          <Ranking key={ranked.by} metric={metric} {...ranked} {...shared} data={rankings?.[at]} />
         ))}
       </div>
     </>
   );
 }
 
-function Ranking({ title, by, metric, color }: Ranked & { readonly metric: Metric }) {
-  const { reach } = useReach();
-  const openLogs = useOpenLogs();
-  const nameOf = useValueNames();
-  const data = useRanked(by, metric);
+interface RankingProps extends Ranked {
+  readonly metric: Metric;
+  readonly data: Series | undefined;
+  readonly openLogs: ReturnType<typeof useOpenLogs>;
+  readonly nameOf: ReturnType<typeof useValueNames>;
+  /** The time and the filter, as they stand in the address. */
+  readonly search: ReturnType<typeof searchOf>;
+}
+
+function Ranking({ title, by, metric, color, data, openLogs, nameOf, search }: RankingProps) {
   const dimension = dimensionOf(by);
   const text = metric === 'cost' ? formatMoney : formatNumber;
   const rows = data?.series.filter(
@@ -48,7 +56,7 @@ function Ranking({ title, by, metric, color }: Ranked & { readonly metric: Metri
     <Card
       title={title}
       actions={
-        <Link to="/explore" search={{ ...searchOf(reach), metric, group: by } as never} className="overview-more small">
+        <Link to="/explore" search={{ ...search, metric, group: by } as never} className="overview-more small">
           Explore
         </Link>
       }
