@@ -1,46 +1,4 @@
-import { Database } from 'bun:sqlite';
-import { afterAll, expect, test } from 'bun:test';
-import { join } from 'node:path';
-import { Client } from 'pg';
-import { type LogTarget, openLogStore } from '../../src/telemetry/log-store.ts';
-import { createDatabase } from '../../test/postgres.ts';
-import { removeTemporaryFolders, temporaryFolder } from '../../test/telemetry/log-rows.ts';
-import { fillLog } from './log-entries.ts';
+import { testCopiedFigures } from '../../test/telemetry/copied-figures.ts';
 
-afterAll(removeTemporaryFolders);
-
-const CELLS = 'select grain, cube, bucket, sums, durations, first_bytes from analytics_cells order by 1, 2, 3';
-
-async function cellsIn(target: LogTarget): Promise<string[]> {
-  const shown = (row: object) =>
-    Object.values(row)
-      .map((cell) => (cell instanceof Uint8Array ? Buffer.from(cell).toString('hex') : cell))
-      .join(' ');
-  if (target.engine === 'sqlite') {
-    using raw = new Database(target.file);
-    return raw.query<object, []>(CELLS).all().map(shown);
-  }
-  const client = new Client({ connectionString: target.url });
-  await client.connect();
-  const { rows } = await client.query(CELLS);
-  await client.end();
-  return rows.map(shown);
-}
-
-for (const [engine, newTarget] of [
-  ['SQLite', async (): Promise<LogTarget> => ({ engine: 'sqlite', file: join(temporaryFolder(), 'logs.db') })],
-  ['PostgreSQL', async (): Promise<LogTarget> => ({ engine: 'postgres', url: await createDatabase() })],
-] as const)
-  test(`figures that the bench copies from day to day are what counting its entries finds, on ${engine}`, async () => {
-    const target = await newTarget();
-    await fillLog({ target, organisationId: 'org', entries: 600, days: 3 });
-    const before = await cellsIn(target);
-    const figures = { metadataKeys: ['_user'], keepDays: { minutes: 3_650, hours: 3_650, days: 3_650 } };
-    const store = await openLogStore(target, 'writer', { figures });
-    await store.recount(true);
-    while (await store.tend());
-    await store.close();
-
-    expect(before.length).toBeGreaterThan(5_000);
-    expect(await cellsIn(target)).toEqual(before);
-  });
+/** Of more days in `test/long/analytics.test.ts`. */
+testCopiedFigures({ entries: 200, days: 2 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { givenUser } from '../people.ts';
 import { NARROW, startConsole, type TestConsole } from './browser.ts';
-import { PAGES } from './pages.ts';
+import { walkAsAdmin } from './walks.ts';
 
 let console: TestConsole;
 beforeAll(async () => {
@@ -138,32 +138,7 @@ test('dark and on a phone these pages fit', async () => {
   await close();
 });
 
+/** With axe on each of them in `test/long/console.test.ts`; in the short form every page has that in the file of its area. */
 test('a workspace admin opens every page of theirs, and none fails or shows what is refused', async () => {
-  const { tab, faults, axe, visit, close } = await console.open('/console', { as: 'admin' });
-  await tab.getByRole('heading', { level: 1 }).waitFor();
-  const { scopes } = await tab.evaluate(
-    async () => (await (await fetch('/v1/sessions/current')).json()) as { scopes: string[] },
-  );
-  const theirs = PAGES.filter(
-    ({ path, scopes: needed }) =>
-      !path.includes('$') && path !== '/design' && needed.every((scope) => scopes.includes(scope)),
-  );
-  expect(theirs.length).toBeGreaterThan(15);
-  expect(theirs[0]!.path).toBe('/');
-  for (const { path } of theirs) {
-    const refused: string[] = [];
-    const note = (response: { status(): number; url(): string }) => {
-      if (response.status() === 403) refused.push(new URL(response.url()).pathname);
-    };
-    tab.on('response', note);
-    // The page that is there already is loaded anew.
-    if (path === theirs[0]!.path) await tab.reload({ waitUntil: 'networkidle' });
-    else await visit(path);
-    await tab.getByRole('heading', { level: 1 }).waitFor();
-    tab.off('response', note);
-    expect([path, refused, await tab.locator('.note-bad').allInnerTexts()]).toEqual([path, [], []]);
-    expect([path, await axe()]).toEqual([path, []]);
-  }
-  expect(faults).toEqual([]);
-  await close();
+  await walkAsAdmin(console);
 });

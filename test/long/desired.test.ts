@@ -1,0 +1,3 @@
+import { describeStops } from '../stopped-commands.ts';
+
+describeStops({ every: 1 });
