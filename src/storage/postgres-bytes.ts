@@ -163,3 +163,4 @@ const roomFor = (bytes: number) => Math.ceil(bytes * 1.25);
 
 /** Of a field of four bytes. */
 export const int32In = (field: Uint8Array): number => new DataView(field.buffer, field.byteOffset).getInt32(0);
+export const uint32In = (field: Uint8Array): number => int32In(field) >>> 0;

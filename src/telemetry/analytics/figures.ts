@@ -265,25 +265,30 @@ export class Figures {
     const names = ['sums', ...histograms.map((name) => HISTOGRAM_COLUMNS[name]), ...(hasMore ? ['more'] : [])];
     const width = columnsOfCube(cube).length;
     const columnsIn = (bytes: CellBytes) => readColumns(bytes[0]!, hasMore ? bytes.at(-1)! : null, width);
-    await moment.snapshot.cells(pieces, cube, names as readonly CellColumn[], ({ piece, bucket: at, bytes, own }) => {
-      const found = chosen[piece];
-      if (!found) return;
-      const lent = columnsIn(bytes);
-      const cells = cellsMeant(lent, verdicts);
-      if (cells === null) chosen[piece] = null;
-      if (cells === null || cells.length === 0) return;
-      const bucket = bucketMs === null ? 0 : Math.floor(at / (bucketMs / GRAINS[pieces[piece]!.grain]!.ms));
-      if (own && histograms.length === 0 && cells.length <= lent.count / FEW) {
-        const columns = narrowed(lent, cells, width, hasMore);
-        moment.bytes += cells.length * (lengthOf(bytes) / lent.count);
-        found.push({ chunk: { bucket, columns, histograms: {} }, cells: allOf(cells.length) });
-        return;
-      }
-      const kept = own ? own() : bytes;
-      moment.bytes += lengthOf(kept);
-      const histogramsKept = Object.fromEntries(histograms.map((name, place) => [name, kept[place + 1]!]));
-      found.push({ chunk: { bucket, columns: columnsIn(kept), histograms: histogramsKept }, cells });
-    });
+    await moment.snapshot.cells(
+      pieces,
+      cube,
+      names as readonly CellColumn[],
+      ({ piece, bucket: at, bytes, isHeld, own }) => {
+        const found = chosen[piece];
+        if (!found) return;
+        const lent = columnsIn(bytes);
+        const cells = cellsMeant(lent, verdicts);
+        if (cells === null) chosen[piece] = null;
+        if (cells === null || cells.length === 0) return;
+        const bucket = bucketMs === null ? 0 : Math.floor(at / (bucketMs / GRAINS[pieces[piece]!.grain]!.ms));
+        if (own && histograms.length === 0 && cells.length <= lent.count / FEW) {
+          const columns = narrowed(lent, cells, width, hasMore);
+          moment.bytes += cells.length * (lengthOf(bytes) / lent.count);
+          found.push({ chunk: { bucket, columns, histograms: {} }, cells: allOf(cells.length) });
+          return;
+        }
+        const kept = own ? own() : bytes;
+        if (!isHeld) moment.bytes += lengthOf(kept);
+        const histogramsKept = Object.fromEntries(histograms.map((name, place) => [name, kept[place + 1]!]));
+        found.push({ chunk: { bucket, columns: columnsIn(kept), histograms: histogramsKept }, cells });
+      },
+    );
     return chosen;
   }
 

@@ -1,25 +1,36 @@
-import { Kysely, PostgresDialect, sql } from 'kysely';
-import { escapeLiteral, type Pool, type PoolClient } from 'pg';
-import { binaryRows, int32In } from '../../storage/postgres-bytes.ts';
+import { Kysely, PostgresDialect } from 'kysely';
+import { escapeLiteral, type Pool, type PoolClient, type QueryResult } from 'pg';
+import { type BinaryRow, binaryRows, int32In, uint32In } from '../../storage/postgres-bytes.ts';
+import type { Cube } from '../aggregates/cubes.ts';
+import { GRAINS } from '../aggregates/grains.ts';
 import type { LogTables } from '../log-columns.ts';
-import { type Snapshots, selection } from './snapshots.ts';
+import { HeldCells, type HeldVersions } from './held-cells.ts';
+import type { Piece } from './plan.ts';
+import type { CellBytes, CellColumn, CellsRow, Snapshots } from './snapshots.ts';
+
+/**
+ * In one history of a server no two transactions have the same number, and of what one of them wrote into a row only the last is ever
+ * seen: who knows which transaction wrote a row knows the row. A server that took over from another one, or that came back from a
+ * crash without what it had not flushed, gives numbers again: it has another history, and says so by when it started and since when
+ * it counts. When a user was erased, nothing from before is held.
+ */
+const BEGIN = `begin isolation level repeatable read read only;
+  select concat_ws(' ', pg_postmaster_start_time(),
+    case when current_setting('server_version_num')::int >= 150000 then pg_stat_get_bgwriter_stat_reset_time() end,
+    (select value from analytics_state where name = 'kinds_changed')) as history`;
 
 export const postgresSnapshots =
-  (pool: Pool): Snapshots =>
+  (pool: Pool, held = new HeldCells()): Snapshots =>
   async (work) => {
     const client = await pool.connect();
     let failure: Error | undefined;
     try {
-      await client.query('begin isolation level repeatable read read only');
+      const [, begun] = (await client.query(BEGIN)) as unknown as [QueryResult, QueryResult<{ history: string }>];
+      held.begin(begun.rows[0]!.history);
       const db = new Kysely<LogTables>({ dialect: new PostgresDialect({ pool: lending(client) }) });
       const result = await work({
         db,
-        cells: async (pieces, cube, columns, take) => {
-          const select = selection(pieces, sql.raw(escapeLiteral(cube)), columns).compile(db).sql;
-          await binaryRows(client, select, ([piece, bucket, ...bytes]) =>
-            take({ piece: int32In(piece!), bucket: int32In(bucket!), bytes, own: () => bytes.map(copyOf) }),
-          );
-        },
+        cells: (pieces, cube, columns, take) => readCells(client, held, { pieces, cube, columns, take }),
       });
       await client.query('commit');
       return result;
@@ -31,6 +42,54 @@ export const postgresSnapshots =
       client.release(failure);
     }
   };
+
+interface Reading {
+  readonly pieces: readonly Piece[];
+  readonly cube: Cube;
+  readonly columns: readonly CellColumn[];
+  readonly take: (row: CellsRow) => void;
+}
+
+async function readCells(client: PoolClient, held: HeldCells, { pieces, cube, columns, take }: Reading): Promise<void> {
+  const known = pieces.map((piece) => held.versions(cube, piece, columns));
+  const unseen = known.map(({ buckets }) => new Set(buckets));
+  const taken = ([at, of, writtenBy, ...bytes]: BinaryRow) => {
+    const [piece, bucket, version] = [int32In(at!), int32In(of!), uint32In(writtenBy!)];
+    const place = { cube, grain: pieces[piece]!.grain, bucket };
+    unseen[piece]!.delete(bucket);
+    // A row has sums, whatever else it has.
+    const isKnown = bytes[0] === null;
+    if (!isKnown && !held.hasRoom(lengthOf(bytes)))
+      return take({ piece, bucket, bytes, isHeld: false, own: () => bytes.map(copyOf) });
+    if (!isKnown)
+      held.keep(place, version, Object.fromEntries(columns.map((name, column) => [name, copyOf(bytes[column]!)])));
+    take({ piece, bucket, bytes: held.held(place, version, columns), isHeld: true, own: null });
+  };
+  await binaryRows(client, unknown(pieces, cube, columns, known), taken);
+  for (const [piece, buckets] of unseen.entries())
+    for (const bucket of buckets) held.drop({ cube, grain: pieces[piece]!.grain, bucket });
+}
+
+/** All rows with the transactions that wrote them; of a row that is known as it is, nothing else. */
+function unknown(
+  pieces: readonly Piece[],
+  cube: Cube,
+  columns: readonly CellColumn[],
+  known: readonly HeldVersions[],
+): string {
+  const branches = pieces.map(({ grain, from, until }, at) => {
+    const { ms, id } = GRAINS[grain]!;
+    const { buckets, versions } = known[at]!;
+    const wanted = columns.map((name) => `case when known.version = cell.xmin then null else cell.${name} end`);
+    return `select ${at} as piece, cell.bucket, cell.xmin, ${wanted.join(', ')} from analytics_cells as cell
+      left join unnest('{${buckets}}'::int[], '{${versions}}'::xid[]) as known (bucket, version) using (bucket)
+      where cell.grain = ${id} and cell.cube = ${escapeLiteral(cube)}
+      and cell.bucket >= ${from / ms} and cell.bucket < ${until / ms}`;
+  });
+  return branches.join(' union all ');
+}
+
+const lengthOf = (bytes: CellBytes): number => bytes.reduce((sum, each) => sum + (each?.length ?? 0), 0);
 
 const copyOf = (bytes: Uint8Array | null) => {
   if (bytes === null) return null;

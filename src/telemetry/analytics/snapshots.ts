@@ -24,6 +24,8 @@ export interface CellsRow {
   readonly bucket: number;
   /** One for each column. */
   readonly bytes: CellBytes;
+  /** They are held for other moments, too, and take no memory of this one. */
+  readonly isHeld: boolean;
   /** They are lent until the row is taken; this makes a copy to be kept. Null: they may be kept. */
   readonly own: (() => CellBytes) | null;
 }
@@ -43,7 +45,7 @@ export const sqliteSnapshots =
           type Row = Readonly<Record<CellColumn, Uint8Array | null>> & Pick<CellsRow, 'piece' | 'bucket'>;
           const { rows } = await sql<Row>`${selection(pieces, sql`${cube}`, columns)}`.execute(snapshot);
           for (const { piece, bucket, ...row } of rows)
-            take({ piece, bucket, bytes: columns.map((name) => row[name]), own: null });
+            take({ piece, bucket, bytes: columns.map((name) => row[name]), isHeld: false, own: null });
         },
       }),
     );
