@@ -25,6 +25,8 @@ export interface AnalyticsSample {
   readonly route: string;
   /** A page of the console, with all that it asks for. */
   readonly isPage: boolean;
+  /** A page in a browser that had nothing of the console yet: shown beside the others, and not judged with them. */
+  readonly isFirst?: boolean;
   /** Milliseconds, over several times and filters, while calls pass. */
   readonly p50: number;
   readonly p95: number;
@@ -159,11 +161,14 @@ async function measured(lab: Lab, place: Place, entries: number): Promise<Analyt
   for (const [page, opened] of seen) {
     const took = opened.map(({ ms }) => ms);
     const [p50, p95] = [percentile(took, 0.5), percentile(took, 0.95)];
-    samples.push({ store: place.store, entries, route: `in a browser: ${page}`, isPage: true, p50, p95 });
+    const isFirst = opened.some((each) => each.isFirst);
+    samples.push({ store: place.store, entries, route: `in a browser: ${page}`, isPage: true, isFirst, p50, p95 });
   }
   await gateway.running.end();
   for (const isPage of [false, true]) {
-    const [worst] = samples.filter((each) => each.isPage === isPage).sort((one, other) => other.p95 - one.p95);
+    const [worst] = samples
+      .filter((each) => each.isPage === isPage && !each.isFirst)
+      .sort((one, other) => other.p95 - one.p95);
     if (worst)
       lab.say(
         `analytics on ${place.store}, ${short(entries)} entries: p95 at most ${short(worst.p95)} ms (${worst.route})`,

@@ -17,7 +17,7 @@ export function analyticsVerdicts(samples: readonly AnalyticsSample[]): Verdict[
   const most = Math.max(...samples.map(({ entries }) => entries));
   const verdictOf = (store: AnalyticsSample['store'], isPage: boolean): Verdict[] => {
     const [worst] = samples
-      .filter((sample) => sample.store === store && sample.entries === most && sample.isPage === isPage)
+      .filter((each) => each.store === store && each.entries === most && each.isPage === isPage && !each.isFirst)
       .sort((one, other) => other.p95 - one.p95);
     if (!worst) return [];
     const what = `slowest ${isPage ? 'page of the console' : 'analytics route'} at ${short(most)} entries, ${store}, p95`;
