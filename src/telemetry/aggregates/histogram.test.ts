@@ -1,6 +1,16 @@
 import { expect, test } from 'bun:test';
 import { seeded } from '../../../test/fuzz.ts';
-import { addAll, addPairs, bucketOf, count, type Histogram, pairsOf, percentileOf, Spectrum } from './histogram.ts';
+import {
+  addAll,
+  addPairs,
+  bucketOf,
+  count,
+  type Histogram,
+  inOrder,
+  pairsOf,
+  percentileOf,
+  Spectrum,
+} from './histogram.ts';
 
 const random = seeded(7);
 const fraction = () => random.below(1_000_000) / 1_000_000;
@@ -52,4 +62,37 @@ test('large counts and losses survive being written', () => {
   const read: Histogram = new Map();
   addPairs(read, JSON.parse(pairsOf(histogram)));
   expect(read).toEqual(histogram);
+});
+
+test('histograms that were added to empty ones, or begun like others, change by themselves', () => {
+  const spectra: Spectrum[] = [new Spectrum()];
+  const maps: Histogram[] = [new Map()];
+  for (let round = 0; round < 400; round++) {
+    const [at, other] = [random.below(spectra.length), random.below(spectra.length)];
+    const bucket = random.below(random.chance(0.9) ? 100 : 1_500);
+    switch (random.below(4)) {
+      case 0:
+        spectra.push(new Spectrum(random.chance(0.5) ? spectra[other] : null));
+        maps.push(new Map());
+        break;
+      case 1:
+        if (at === other) break;
+        addAll(spectra[at]!, spectra[other]!);
+        addAll(maps[at]!, maps[other]!);
+        break;
+      case 2:
+        spectra[at]!.set(bucket, round);
+        maps[at]!.set(bucket, round);
+        break;
+      default:
+        spectra[at]!.add(bucket, round % 3);
+        count(maps[at]!, bucket, round % 3);
+    }
+    const gone = random.below(12);
+    if (spectra.length > 12) for (const each of [spectra, maps]) each.splice(gone, 1);
+    for (const [number, spectrum] of spectra.entries()) {
+      const expected = inOrder(maps[number]!).filter(([, times]) => times !== 0);
+      expect([...spectrum]).toEqual(expected as [number, number][]);
+    }
+  }
 });

@@ -41,10 +41,22 @@ export function percentileOf(histogram: Histogram, hundredths: number): number |
 /** Buckets that are added on either side when a value lies outside, so that this is seldom needed: seven times as much. */
 const MARGIN = 96;
 
+/** No wider than this, one is begun as wide as another. */
+const MOST_ALIKE = 512;
+const EMPTY = new Float64Array(0);
+
 /** A histogram that much is added to: a place for each bucket between its least and its greatest value. */
 export class Spectrum implements Histogram {
   #first = 0;
-  #times = new Float64Array(0);
+  #times = EMPTY;
+  /** Another one has the same memory: who changes something copies it first. */
+  #isShared = false;
+  #like: Spectrum | null;
+
+  /** `like`: what comes will be about as wide as that, and need not grow to it step by step. */
+  constructor(like: Spectrum | null = null) {
+    this.#like = like;
+  }
 
   get(bucket: number): number {
     return this.#times[bucket - this.#first] ?? 0;
@@ -52,6 +64,7 @@ export class Spectrum implements Histogram {
 
   set(bucket: number, times: number): void {
     const place = this.#placeOf(bucket);
+    if (this.#isShared) this.#own();
     this.#times[place] = times;
   }
 
@@ -59,6 +72,7 @@ export class Spectrum implements Histogram {
     let place = bucket - this.#first;
     // Called for every pair of numbers of every cell that is meant; nearly all have their place.
     if (place < 0 || place >= this.#times.length) place = this.#placeOf(bucket);
+    if (this.#isShared) this.#own();
     this.#times[place]! += times;
   }
 
@@ -67,11 +81,14 @@ export class Spectrum implements Histogram {
     if (times.length === 0) return;
     if (this.#times.length === 0) {
       this.#first = first;
-      this.#times = times.slice();
+      this.#times = times;
+      this.#isShared = true;
+      other.#isShared = true;
       return;
     }
     this.#placeOf(first);
     this.#placeOf(first + times.length - 1);
+    if (this.#isShared) this.#own();
     const shift = first - this.#first;
     for (let at = 0; at < times.length; at++) this.#times[at + shift]! += times[at]!;
   }
@@ -98,6 +115,13 @@ export class Spectrum implements Histogram {
     const place = bucket - this.#first;
     if (place >= 0 && place < this.#times.length) return place;
     const { length } = this.#times;
+    const like = this.#like;
+    this.#like = null;
+    if (length === 0 && like && like.#times.length <= MOST_ALIKE && like.#has(bucket)) {
+      this.#first = like.#first;
+      this.#times = new Float64Array(like.#times.length);
+      return bucket - this.#first;
+    }
     // By no less than half of what there is, so that many values in no order make few copies.
     const margin = Math.max(MARGIN, length >> 1);
     const first = length === 0 ? bucket - margin : Math.min(this.#first, bucket - margin);
@@ -106,7 +130,17 @@ export class Spectrum implements Histogram {
     wider.set(this.#times, length === 0 ? 0 : this.#first - first);
     this.#first = first;
     this.#times = wider;
+    this.#isShared = false;
     return bucket - first;
+  }
+
+  #has(bucket: number): boolean {
+    return bucket >= this.#first && bucket < this.#first + this.#times.length;
+  }
+
+  #own(): void {
+    this.#times = this.#times.slice();
+    this.#isShared = false;
   }
 }
 

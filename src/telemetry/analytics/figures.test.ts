@@ -68,7 +68,7 @@ async function figuresOf(engine: 'sqlite' | 'postgres', fault: Fault = () => {})
           fault(++seen.readings);
           return snapshot.cells(...asked);
         };
-        return work({ db: snapshot.db, cells });
+        return work({ ...snapshot, cells });
       });
     };
   if (target.engine === 'postgres') {

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { fail } from '../../core/errors.ts';
 import type { Engine } from '../../storage/migrate.ts';
 import type { Amount, Sum } from '../aggregates/amount.ts';
@@ -13,7 +12,7 @@ import { workspacesWithin } from '../log-workspaces.ts';
 import { entriesOf, WHOLE_ENTRIES } from './entries.ts';
 import { type By, conditionsIn, Kinds, type Meant, meantBy } from './kinds.ts';
 import { type Piece, type Plan, planOf, resolutionAt } from './plan.ts';
-import { type Chunk, cellsMeant, type Known, namesBy, Scan, verdictsOn } from './scan.ts';
+import { type Chunk, cellsMeant, type Known, namesBy, Scan, type Tallied, verdictsOn } from './scan.ts';
 import { ANSWER_WITHIN_MS } from './slices.ts';
 import type { CellBytes, CellColumn, Snapshot, Snapshots } from './snapshots.ts';
 import { bucketsOf, type TimeRange } from './time-range.ts';
@@ -65,9 +64,16 @@ export interface Look {
   /** What is to be counted in the log. */
   readonly log: readonly TimeRange[];
   count(wish: Wish): Counted[];
+  /** The same of a question about one name: one sum as columns, and what waits. */
+  tally(sum: Sum): { readonly scanned: Tallied; readonly waiting: readonly Counted[] };
 }
 
-export interface Found extends Omit<Look, 'count'> {
+const NOTHING_COUNTED: Pick<Look, 'count' | 'tally'> = {
+  count: () => [],
+  tally: () => ({ scanned: { names: [], buckets: [], numbers: [], totals: new Float64Array(0) }, waiting: [] }),
+};
+
+export interface Found extends Omit<Look, 'count' | 'tally'> {
   readonly rows: readonly Counted[];
 }
 
@@ -140,7 +146,7 @@ export class Figures {
   /** Several questions, answered as of the same moment. */
   async findAll(asked: readonly Looked[], deadline: number): Promise<Found[]> {
     const looks = await this.#lookAt(asked, deadline);
-    return looks.map(({ count, ...look }, at) => ({ ...look, rows: count(asked[at]!) }));
+    return looks.map(({ count, tally: _, ...look }, at) => ({ ...look, rows: count(asked[at]!) }));
   }
 
   async look(looked: Looked, deadline: number): Promise<Look> {
@@ -174,9 +180,8 @@ export class Figures {
 
   /** Takes those away that were answered. */
   async #answer(left: Set<Asked>, snapshot: Snapshot): Promise<void> {
-    const { db } = snapshot;
-    const { rows } = await sql<{ name: string; value: number }>`select name, value from analytics_state`.execute(db);
-    const moment = new Moment(snapshot, stateIn(rows), await this.#waiting.in(db));
+    const { db, opening } = snapshot;
+    const moment = new Moment(snapshot, stateIn(opening.state), await this.#waiting.in(db, opening.waiting));
     for (const asked of left) {
       try {
         if (performance.now() > asked.deadline) fail('analytics_too_slow', ANSWER_WITHIN_MS / 1_000);
@@ -213,7 +218,7 @@ export class Figures {
   async #look(looked: Looked, moment: Moment, mayRead: boolean): Promise<Look | null> {
     const { state, waiting, chosen } = moment;
     const shortestMs = resolutionAt(looked.range.from, state);
-    const fromLog: Look = { range: looked.range, shortestMs, log: [looked.range], count: () => [] };
+    const fromLog: Look = { range: looked.range, shortestMs, log: [looked.range], ...NOTHING_COUNTED };
     const by = [looked.by, looked.then ?? null].filter((each) => each !== null);
     const meant = meantBy(looked.filter, by);
     const since = countedSince(looked.filter, by, state);
@@ -221,9 +226,12 @@ export class Figures {
     const bucketMs = looked.isOverTime ? bucketsOf(looked.range, { shortestMs, wishedMs: looked.bucketMs }).ms : null;
     const coarsest = GRAINS.findLastIndex(({ ms }) => bucketMs === null || ms <= bucketMs);
     const plan = planOf(looked.range, state, { from: since, coarsest, now: Date.now() });
+    const { db, opening } = moment.snapshot;
     const kinds: Known[] = [];
     for (const { cube } of meant.columns)
-      kinds.push(await known(moment.kinds, cube, () => this.#kinds.of(moment.snapshot.db, cube, state.kindsChanged)));
+      kinds.push(
+        await known(moment.kinds, cube, () => this.#kinds.of(db, cube, state.kindsChanged, opening.newestKind)),
+      );
     const verdicts = meant.columns.map(({ cube, includes }, at) => {
       const key = JSON.stringify([meant.columns.length, cube, looked.filter]);
       return known(moment.verdicts, key, () => verdictsOn(kinds[at]!, includes));
@@ -245,12 +253,19 @@ export class Figures {
     const still = waitingMeant([...waiting, ...beyond], plan, meant);
     if (still === null) return fromLog;
     const names = meant.names.map((naming) => namesBy(naming, kinds[naming.column]!, verdicts[naming.column]!));
-    const count = (wish: Wish) => {
+    const scanned = (wish: Wish) => {
       const scan = new Scan(names, wish);
       for (const each of cells) scan.add(each.chunk, each.cells);
-      return scan.found().concat(still.map((each) => countedAs(each, meant, bucketMs, wish)));
+      return scan;
     };
-    return { range: plan.range, shortestMs, log: plan.log, count };
+    const stillOf = (wish: Wish) => still.map((each) => countedAs(each, meant, bucketMs, wish));
+    return {
+      range: plan.range,
+      shortestMs,
+      log: plan.log,
+      count: (wish) => scanned(wish).found().concat(stillOf(wish)),
+      tally: (sum) => ({ scanned: scanned({ sums: [sum] }).tallied(), waiting: stillOf({ sums: [sum] }) }),
+    };
   }
 
   /** Of each piece, what is meant. Null: of some of it, that cannot be told. */

@@ -15,7 +15,8 @@ export type Bucketed<Row> = Row & { readonly bucket: number };
 
 export interface GraphSource<Row> extends BucketRule {
   readonly range: TimeRange;
-  readonly tally: () => Tally<Row>;
+  /** Of a bucket; null: of all of the time. */
+  readonly tally: (bucket: number | null) => Tally<Row>;
   /** The rows of a slice. A bucket may come in several rows and in several slices. */
   readonly rows: (slice: TimeRange, bucketMs: number) => Promise<readonly Bucketed<Row>[]>;
   /** What is known without asking for rows: these and their buckets, one after the other. */
@@ -29,8 +30,8 @@ export interface GraphSource<Row> extends BucketRule {
 export async function drawGraph<Row>(source: GraphSource<Row>): Promise<Graph> {
   const { range, tally, rows, known = [], asks = [range], slices, deadline } = source;
   const { ms, first, count } = bucketsOf(range, source);
-  const summary = tally();
-  const points = Array.from({ length: count }, tally);
+  const summary = tally(null);
+  const points = Array.from({ length: count }, (_, at) => tally(first + at));
   const add = (row: Row, bucket: number) => {
     summary.add(row);
     points[bucket - first]!.add(row);

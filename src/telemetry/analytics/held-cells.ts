@@ -41,11 +41,10 @@ interface Held {
 /** Rows of a cube and a grain, by bucket. */
 type Rows = Map<number, Held>;
 
-/** Which rows of a piece are held, and their versions. */
-export interface HeldVersions {
-  readonly buckets: readonly number[];
-  readonly versions: readonly number[];
-}
+/** Of each bucket of a piece, up to the last that is held. */
+export type HeldVersions = readonly number[];
+/** No transaction has this number. */
+export const NOT_HELD = 0;
 
 /**
  * Cells as they were read, each with the transaction that wrote its row. Cells of a time that is over hardly ever change: a server
@@ -82,23 +81,23 @@ export class HeldCells {
     this.#timer = null;
   }
 
-  /** Which rows of a piece are held with all of these columns; they stay until the moment is over. */
+  /** The versions of rows of a piece that are held with all of these columns; they stay until the moment is over. */
   versions(cube: Cube, { grain, from, until }: Piece, columns: readonly CellColumn[]): HeldVersions {
-    const [buckets, versions]: [number[], number[]] = [[], []];
+    const versions: number[] = [];
     const rows = this.#rows.get(keyOf({ cube, grain }));
-    if (!rows) return { buckets, versions };
+    if (!rows) return versions;
     const { ms } = GRAINS[grain]!;
-    const now = this.#options.now();
-    for (let bucket = from / ms; bucket < until / ms; bucket++) {
+    const [first, end, now] = [from / ms, until / ms, this.#options.now()];
+    for (let bucket = first; bucket < end; bucket++) {
       const held = rows.get(bucket);
       if (!held || held.readAt < now - LONGEST_MS) continue;
       if (columns.some((name) => held.columns[name] === undefined)) continue;
       held.usedAt = now;
       held.moment = this.#moment;
-      buckets.push(bucket);
+      while (versions.length < bucket - first) versions.push(NOT_HELD);
       versions.push(held.version);
     }
-    return { buckets, versions };
+    return versions;
   }
 
   /** Columns of a row that is held; the server has said that it is of this version. */

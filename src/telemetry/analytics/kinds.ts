@@ -149,17 +149,21 @@ interface Known {
 
 /** Kinds as they were read, by cube: they are only ever added to, until some are renamed or deleted. */
 export class Kinds {
-  #byCube = new Map<KindCube, Known[]>();
+  #byCube = new Map<KindCube, { readonly list: Known[]; knownTo: number }>();
   #changed = -1;
 
-  async of(db: Kysely<LogTables>, cube: KindCube, changed: number): Promise<readonly Known[]> {
+  /** `newest`: no kind of any cube has a greater id. */
+  async of(db: Kysely<LogTables>, cube: KindCube, changed: number, newest: number): Promise<readonly Known[]> {
     if (changed !== this.#changed) this.#byCube = new Map();
     this.#changed = changed;
-    const list = this.#byCube.get(cube) ?? [{ id: OTHER_ID, kind: otherKind(cube) }];
-    this.#byCube.set(cube, list);
+    const known = this.#byCube.get(cube) ?? { list: [{ id: OTHER_ID, kind: otherKind(cube) }], knownTo: 0 };
+    this.#byCube.set(cube, known);
+    const { list } = known;
+    if (known.knownTo >= newest) return list;
     const { rows } = await sql<{ id: number; text: string }>`
       select id, text from analytics_kinds where cube = ${cube} and id > ${list.at(-1)!.id} order by id`.execute(db);
     for (const { id, text } of rows) list.push({ id, kind: kindOf(text) });
+    known.knownTo = newest;
     return list;
   }
 }

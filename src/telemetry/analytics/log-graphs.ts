@@ -8,8 +8,9 @@ import { bucketOf, countedIn, type LoggedRow, loggedBy } from './logged.ts';
 import { columnsOf, HAS_FAILED, type Measure, measured, selected, sumsIn } from './measures.ts';
 import type { GraphQuestion, LogGraphName } from './question.ts';
 import type { Slices } from './slices.ts';
-import { durations, type Figures, occurrences, ratio, sumsOf, type Tally, type UserRow, users } from './tallies.ts';
+import { durations, type Figures, occurrences, ratio, sumsOf, type Tally } from './tallies.ts';
 import { MINUTE_MS, type TimeRange } from './time-range.ts';
+import { drawUsers, isUserGraph, type UserGraphName } from './user-graphs.ts';
 
 export interface Sources {
   readonly entries: Entries;
@@ -53,21 +54,8 @@ const counting = <Row>(
   read: (row: LoggedRow) => taken(countedIn(row, histograms)),
 });
 
-const byUser = (bucketMs: number): Selection => ({
-  columns: ['created_at', 'user_id'],
-  select: sql`${bucketOf(bucketMs)}, user_id, count(*) as requests`,
-  where: sql`user_id is not null`,
-  groups: 2,
-});
-
-const countedByUser = {
-  counted: { by: 'user_id', sums: ['calls'] },
-  taken: ({ name, calls }: Counted): UserRow | null =>
-    name === null ? null : { user_id: String(name), requests: calls },
-} as const;
-
 // biome-ignore lint/suspicious/noExplicitAny: each drawing takes in rows of its own
-const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
+const DRAWINGS: Readonly<Record<Exclude<LogGraphName, UserGraphName>, Drawing<any>>> = {
   all: {
     ...counting({ sums: SUMS, histograms: HISTOGRAMS }, (row) => row),
     tally: everything,
@@ -88,12 +76,6 @@ const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
   },
   tokens: adding(['requests', 'input_tokens', 'output_tokens', 'total_tokens', 'cached_tokens', 'reasoning_tokens']),
   bytes: adding(['requests', 'request_bytes', 'response_bytes']),
-  users: { selection: byUser, tally: users((seen) => ({ users: seen.users })), ...countedByUser },
-  'users/requests': {
-    selection: byUser,
-    tally: users((seen) => ({ ...seen, requests_per_user: ratio(seen.requests, seen.users) })),
-    ...countedByUser,
-  },
   errors: adding(['errors']),
   'errors/rate': adding(['requests', 'errors'], ({ requests, errors }) => ({
     requests,
@@ -114,11 +96,10 @@ const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
   },
 };
 
-export async function drawLogGraph(
-  { name, filter, range: asked, bucketMs: wishedMs }: GraphQuestion,
-  { entries, figures, slices }: Sources,
-  deadline: number,
-): Promise<Graph> {
+export async function drawLogGraph(question: GraphQuestion, sources: Sources, deadline: number): Promise<Graph> {
+  const { name, filter, range: asked, bucketMs: wishedMs } = question;
+  const { entries, figures, slices } = sources;
+  if (isUserGraph(name)) return drawUsers(name, question, sources, deadline);
   const { selection, tally, counted, taken, read } = DRAWINGS[name];
   const found = await figures.find(
     { filter, range: asked, isOverTime: true, bucketMs: wishedMs, ...counted },

@@ -4,9 +4,9 @@ import { type BinaryRow, binaryRows, int32In, uint32In } from '../../storage/pos
 import type { Cube } from '../aggregates/cubes.ts';
 import { GRAINS } from '../aggregates/grains.ts';
 import type { LogTables } from '../log-columns.ts';
-import { HeldCells, type HeldVersions } from './held-cells.ts';
+import { HeldCells, type HeldVersions, NOT_HELD } from './held-cells.ts';
 import type { Piece } from './plan.ts';
-import type { CellBytes, CellColumn, CellsRow, Snapshots } from './snapshots.ts';
+import { type CellBytes, type CellColumn, type CellsRow, OPENING, type Opening, type Snapshots } from './snapshots.ts';
 
 /**
  * In one history of a server no two transactions have the same number, and of what one of them wrote into a row only the last is ever
@@ -14,10 +14,28 @@ import type { CellBytes, CellColumn, CellsRow, Snapshots } from './snapshots.ts'
  * crash without what it had not flushed, gives numbers again: it has another history, and says so by when it started and since when
  * it counts. When a user was erased, nothing from before is held.
  */
-const BEGIN = `begin isolation level repeatable read read only;
+const HISTORY = `
   select concat_ws(' ', pg_postmaster_start_time(),
     case when current_setting('server_version_num')::int >= 150000 then pg_stat_get_bgwriter_stat_reset_time() end,
     (select value from analytics_state where name = 'kinds_changed')) as history`;
+
+/** In one round trip: a question about a short time takes most of its time to ask. */
+const BEGIN = [
+  'begin isolation level repeatable read read only',
+  HISTORY,
+  OPENING.state,
+  OPENING.waiting,
+  OPENING.newestKind,
+].join(';');
+
+async function begin(client: PoolClient): Promise<{ readonly history: string; readonly opening: Opening }> {
+  const results = (await client.query(BEGIN)) as unknown as QueryResult[];
+  const [, history, state, waiting, newest] = results.map(({ rows }) => rows);
+  return {
+    history: history![0].history,
+    opening: { state: state!, waiting: waiting!.map(({ id }) => id), newestKind: newest![0].id },
+  };
+}
 
 export const postgresSnapshots =
   (pool: Pool, held = new HeldCells()): Snapshots =>
@@ -25,11 +43,12 @@ export const postgresSnapshots =
     const client = await pool.connect();
     let failure: Error | undefined;
     try {
-      const [, begun] = (await client.query(BEGIN)) as unknown as [QueryResult, QueryResult<{ history: string }>];
-      held.begin(begun.rows[0]!.history);
+      const { history, opening } = await begin(client);
+      held.begin(history);
       const db = new Kysely<LogTables>({ dialect: new PostgresDialect({ pool: lending(client) }) });
       const result = await work({
         db,
+        opening,
         cells: (pieces, cube, columns, take) => readCells(client, held, { pieces, cube, columns, take }),
       });
       await client.query('commit');
@@ -52,7 +71,10 @@ interface Reading {
 
 async function readCells(client: PoolClient, held: HeldCells, { pieces, cube, columns, take }: Reading): Promise<void> {
   const known = pieces.map((piece) => held.versions(cube, piece, columns));
-  const unseen = known.map(({ buckets }) => new Set(buckets));
+  const unseen = pieces.map(({ grain, from }, piece) => {
+    const first = from / GRAINS[grain]!.ms;
+    return new Set(known[piece]!.flatMap((version, at) => (version === NOT_HELD ? [] : [first + at])));
+  });
   const taken = ([at, of, writtenBy, ...bytes]: BinaryRow) => {
     const [piece, bucket, version] = [int32In(at!), int32In(of!), uint32In(writtenBy!)];
     const place = { cube, grain: pieces[piece]!.grain, bucket };
@@ -79,12 +101,13 @@ function unknown(
 ): string {
   const branches = pieces.map(({ grain, from, until }, at) => {
     const { ms, id } = GRAINS[grain]!;
-    const { buckets, versions } = known[at]!;
-    const wanted = columns.map((name) => `case when known.version = cell.xmin then null else cell.${name} end`);
+    const first = from / ms;
+    // Looked up by place: to plan a join for each piece takes longer than to read the versions.
+    const version = `('{${known[at]!}}'::xid[])[cell.bucket - ${first - 1}]`;
+    const wanted = columns.map((name) => `case when cell.xmin = ${version} then null else cell.${name} end`);
     return `select ${at} as piece, cell.bucket, cell.xmin, ${wanted.join(', ')} from analytics_cells as cell
-      left join unnest('{${buckets}}'::int[], '{${versions}}'::xid[]) as known (bucket, version) using (bucket)
       where cell.grain = ${id} and cell.cube = ${escapeLiteral(cube)}
-      and cell.bucket >= ${from / ms} and cell.bucket < ${until / ms}`;
+      and cell.bucket >= ${first} and cell.bucket < ${until / ms}`;
   });
   return branches.join(' union all ');
 }

@@ -77,12 +77,13 @@ export function namesBy({ column, ofKind }: Meant['names'][number], known: Known
   return { column, numbers, names: [...names.keys()] };
 }
 
-interface Place {
-  readonly bucket: number;
-  readonly name: Value;
-  readonly then: Value;
-  /** Null: none are wanted. */
-  readonly histograms: Readonly<Partial<Record<HistogramName, Spectrum>>> | null;
+/** What was added up of the first sum, by bucket and name, each pair of them once. */
+export interface Tallied {
+  readonly names: readonly Value[];
+  readonly buckets: readonly number[];
+  /** Which of the names. */
+  readonly numbers: readonly number[];
+  readonly totals: Float64Array;
 }
 
 /** Of so many names, each bucket has a table; of more, most are in few buckets. */
@@ -181,12 +182,16 @@ export class Scan {
   readonly #wish: Wish;
   readonly #sums: readonly number[];
   readonly #names: readonly Names[];
-  /** Where in `#places` something stands, by bucket and then by name: one more than its index, 0 where it is not yet. */
+  /** Where among the places something stands, by bucket and then by name: one more than its index, 0 where it is not yet. */
   readonly #indexes = new Map<number, Indexes>();
   /** Which line a name belongs to, one more than its number: each is looked up once, and not in every bucket. */
   readonly #lines: Indexes | null;
-  /** One after the other, all sums of each. */
-  readonly #places: Place[] = [];
+  /** Of each place, its bucket and the number of its name or line. There may be a hundred thousand: as objects they would take longer than adding up. */
+  readonly #buckets: number[] = [];
+  readonly #numbers: number[] = [];
+  /** Of each place; none where none are wanted. */
+  readonly #histograms: Readonly<Partial<Record<HistogramName, Spectrum>>>[] = [];
+  /** One place after the other, all sums of each. */
   #totals = new Float64Array(1_024);
 
   constructor(names: readonly Names[], wish: Wish) {
@@ -211,18 +216,30 @@ export class Scan {
       if (column) addColumn(column, { cells, places, totals: this.#totals, width, at });
     }
     for (const each of this.#wish.histograms ?? [])
-      addHistograms(chunk.histograms[each]!, cells, (number) => this.#places[places[number]!]!.histograms![each]!);
+      addHistograms(chunk.histograms[each]!, cells, (number) => this.#histograms[places[number]!]![each]!);
   }
 
   found(): Counted[] {
-    const { sums } = this.#wish;
+    const { sums, lines } = this.#wish;
     const width = sums.length;
-    return this.#places.map(({ bucket, name, then, histograms }, index) => {
+    return this.#buckets.map((bucket, index) => {
+      const number = this.#numbers[index]!;
+      const [name, then] = lines ? [number, null] : this.#called(number);
       const counted: Record<string, unknown> = { bucket, name, then };
       for (let at = 0; at < width; at++) counted[sums[at]!] = this.#totals[index * width + at];
-      if (histograms !== null) Object.assign(counted, histograms);
+      if (this.#histograms.length > 0) Object.assign(counted, this.#histograms[index]);
       return counted as Counted;
     });
+  }
+
+  /** Where one sum was wished for, by one name. */
+  tallied(): Tallied {
+    return {
+      names: this.#names[0]!.names,
+      buckets: this.#buckets,
+      numbers: this.#numbers,
+      totals: this.#totals,
+    };
   }
 
   #indexesIn(bucket: number): Indexes {
@@ -238,8 +255,7 @@ export class Scan {
   }
 
   #placed(bucket: number, number: number, indexes: Indexes): number {
-    const [name, then] = this.#wish.lines ? [number, null] : this.#called(number);
-    return setIndex(indexes, number, this.#newPlace(bucket, name, then));
+    return setIndex(indexes, number, this.#newPlace(bucket, number));
   }
 
   #lineFound(number: number): number {
@@ -253,10 +269,13 @@ export class Scan {
     return [first?.names[Math.floor(number / others)] ?? null, second?.names[number % others] ?? null];
   }
 
-  #newPlace(bucket: number, name: Value, then: Value): number {
+  #newPlace(bucket: number, number: number): number {
     const wanted = this.#wish.histograms ?? [];
-    const histograms = wanted.length > 0 ? Object.fromEntries(wanted.map((each) => [each, new Spectrum()])) : null;
-    const count = this.#places.push({ bucket, name, then, histograms });
+    const last = this.#histograms.at(-1);
+    if (wanted.length > 0)
+      this.#histograms.push(Object.fromEntries(wanted.map((each) => [each, new Spectrum(last?.[each])])));
+    this.#numbers.push(number);
+    const count = this.#buckets.push(bucket);
     const width = this.#sums.length;
     if (count * width > this.#totals.length) {
       const larger = new Float64Array(this.#totals.length * 2 + width);

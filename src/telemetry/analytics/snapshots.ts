@@ -7,6 +7,7 @@ import type { Piece } from './plan.ts';
 /** The log and its figures as of one moment. */
 export interface Snapshot {
   readonly db: Kysely<LogTables>;
+  readonly opening: Opening;
   /** Gives what lies in columns of the cells of these pieces to `take`, row by row; all of it is read by one statement. */
   cells(
     pieces: readonly Piece[],
@@ -15,6 +16,21 @@ export interface Snapshot {
     take: (row: CellsRow) => void,
   ): Promise<void>;
 }
+
+/** What every question begins with. */
+export interface Opening {
+  readonly state: readonly { readonly name: string; readonly value: number }[];
+  /** What waits for the cells, by its ids. */
+  readonly waiting: readonly number[];
+  /** No kind has a greater id. */
+  readonly newestKind: number;
+}
+
+export const OPENING = {
+  state: 'select name, value from analytics_state',
+  waiting: 'select id from analytics_waiting',
+  newestKind: 'select coalesce(max(id), 0) as id from analytics_kinds',
+};
 
 export type CellColumn = 'sums' | 'more' | 'durations' | 'first_bytes';
 
@@ -38,17 +54,24 @@ export type Snapshots = <Result>(work: (snapshot: Snapshot) => Promise<Result>) 
 export const sqliteSnapshots =
   (db: Kysely<LogTables>): Snapshots =>
   (work) =>
-    db.transaction().execute((snapshot) =>
-      work({
+    db.transaction().execute(async (snapshot) => {
+      const ask = async <Row>(text: string) => (await sql.raw<Row>(text).execute(snapshot)).rows;
+      const opening: Opening = {
+        state: await ask(OPENING.state),
+        waiting: (await ask<{ id: number }>(OPENING.waiting)).map(({ id }) => id),
+        newestKind: (await ask<{ id: number }>(OPENING.newestKind))[0]!.id,
+      };
+      return work({
         db: snapshot,
+        opening,
         cells: async (pieces, cube, columns, take) => {
           type Row = Readonly<Record<CellColumn, Uint8Array | null>> & Pick<CellsRow, 'piece' | 'bucket'>;
           const { rows } = await sql<Row>`${selection(pieces, sql`${cube}`, columns)}`.execute(snapshot);
           for (const { piece, bucket, ...row } of rows)
             take({ piece, bucket, bytes: columns.map((name) => row[name]), isHeld: false, own: null });
         },
-      }),
-    );
+      });
+    });
 
 /** Of no pieces there is none. */
 export function selection(pieces: readonly Piece[], cube: RawBuilder<unknown>, columns: readonly CellColumn[]) {

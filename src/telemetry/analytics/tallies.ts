@@ -66,24 +66,6 @@ export function durations(): Tally<DurationRow> {
   };
 }
 
-export interface UserRow {
-  readonly user_id: string;
-  readonly requests: number;
-}
-
-export const users =
-  (shown: (seen: { readonly users: number; readonly requests: number }) => Figures) => (): Tally<UserRow> => {
-    const seen = new Map<string, number>();
-    return {
-      add: ({ user_id, requests }) => void seen.set(user_id, (seen.get(user_id) ?? 0) + requests),
-      figures: () => {
-        // What was erased since is taken away: some may have none left.
-        const counts = [...seen.values()].filter((count) => count > 0);
-        return shown({ users: counts.length, requests: counts.reduce((total, each) => total + each, 0) });
-      },
-    };
-  };
-
 export interface CountedRow {
   readonly value: number;
   readonly times: number;

@@ -16,9 +16,8 @@ export interface WaitingCell {
 export class Waiting {
   #rows = new Map<number, readonly WaitingCell[]>();
 
-  async in(db: Kysely<LogTables>): Promise<WaitingCell[]> {
-    const listed = await sql<{ id: number }>`select id from analytics_waiting`.execute(db);
-    const ids = listed.rows.map(({ id }) => Number(id));
+  /** All that has these ids. */
+  async in(db: Kysely<LogTables>, ids: readonly number[]): Promise<WaitingCell[]> {
     const fresh = ids.filter((id) => !this.#rows.has(id));
     const known = this.#rows;
     this.#rows = new Map(ids.flatMap((id) => (known.has(id) ? [[id, known.get(id)!] as const] : [])));
