@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
-import { Client } from 'pg';
 import type { TestGateway } from './gateway.ts';
+import { lookInto } from './postgres.ts';
 import { eventually } from './process.ts';
 
 export interface LedgerRow {
@@ -19,14 +19,11 @@ export async function ledgerOf(
   let rows: LedgerRow[] = [];
   await eventually(`${count} rows of the ledger`, async () => {
     if (databaseUrl) {
-      const client = new Client({ connectionString: databaseUrl });
-      await client.connect();
-      rows = (await client.query(`${query}$1`, [keyId])).rows.map((row) => ({
+      rows = (await lookInto(databaseUrl, (client) => client.query(`${query}$1`, [keyId]))).rows.map((row) => ({
         state: row.state,
         input_tokens: Number(row.input_tokens),
         output_tokens: Number(row.output_tokens),
       }));
-      await client.end();
     } else {
       const database = new Database(`${dataDir}/state.db`, { readonly: true });
       rows = database.query(`${query}?`).all(keyId) as LedgerRow[];

@@ -2,7 +2,7 @@ import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statf
 import { createRequire } from 'node:module';
 import { freemem, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Client } from 'pg';
+import { Client, Pool, type PoolClient } from 'pg';
 import { keptPort } from './ports.ts';
 
 /**
@@ -195,6 +195,38 @@ async function connected<Result>(url: string, work: (client: Client) => Promise<
   }
 }
 
+/** What is asked next comes soon or belongs to another test. */
+const IDLE_MS = 1_000;
+const pools = new Map<string, Pool>();
+
+/**
+ * A look into a database from outside. Its connection is kept for a moment: to open one takes as long as twenty questions,
+ * and who looks into a database asks many.
+ */
+export async function lookInto<Result>(url: string, look: (client: PoolClient) => Promise<Result>): Promise<Result> {
+  let pool = pools.get(url);
+  if (!pool) {
+    pool = new Pool({ connectionString: url, max: 4, idleTimeoutMillis: IDLE_MS, allowExitOnIdle: true });
+    // The server may be stopped, or the database removed, while nobody asks.
+    pool.on('error', () => {});
+    pools.set(url, pool);
+  }
+  const client = await pool.connect();
+  const isBroken = () => {};
+  client.on('error', isBroken);
+  try {
+    const found = await look(client);
+    client.release();
+    return found;
+  } catch (error) {
+    // Whatever it was in the middle of ends with it.
+    client.release(true);
+    throw error;
+  } finally {
+    client.off('error', isBroken);
+  }
+}
+
 /** A database of its own, without tables: the gateway makes them. */
 export async function createEmptyDatabase(): Promise<string> {
   const url = await sharedUrl();
@@ -216,7 +248,7 @@ export function finishDatabase(url: string): void {
 export async function createDatabase(): Promise<string> {
   const url = await sharedUrl();
   const name = newName('test');
-  await connected(url, async (client) => {
+  await lookInto(url, async (client) => {
     for (const each of finished.splice(0, Math.max(0, finished.length - KEPT)))
       await client.query(`drop database if exists ${each} with (force)`);
     await client.query(`create database ${name} template ${await templateOn(client, url)} strategy file_copy`);
@@ -233,7 +265,7 @@ export async function createDatabase(): Promise<string> {
 const TEMPLATE_LOCK = 1_871_305_774;
 
 /** The database to copy, made by whoever needs it first. Its name tells what made its tables: a server may be shared. */
-async function templateOn(client: Client, url: string): Promise<string> {
+async function templateOn(client: PoolClient, url: string): Promise<string> {
   const name = `migrated_${schemaVersion()}`;
   const isThere = async () =>
     (await client.query('select 1 from pg_database where datname = $1', [name])).rowCount === 1;

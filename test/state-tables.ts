@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import type { TestGateway } from './gateway.ts';
+import { lookInto } from './postgres.ts';
 
 type Place = Pick<TestGateway, 'dataDir' | 'databaseUrl'>;
 type Ask = <Row = Record<string, unknown>>(text: string) => Promise<Row[]>;
@@ -11,15 +11,10 @@ async function connected<Result>(
   { dataDir, databaseUrl }: Place,
   work: (ask: Ask) => Promise<Result>,
 ): Promise<Result> {
-  if (databaseUrl) {
-    const client = new Client({ connectionString: databaseUrl });
-    await client.connect();
-    try {
-      return await work(async <Row>(text: string) => (await client.query(text)).rows as Row[]);
-    } finally {
-      await client.end();
-    }
-  }
+  if (databaseUrl)
+    return lookInto(databaseUrl, (client) =>
+      work(async <Row>(text: string) => (await client.query(text)).rows as Row[]),
+    );
   const database = new Database(join(dataDir, 'state.db'));
   try {
     database.run('PRAGMA busy_timeout = 5000');
