@@ -9,6 +9,6 @@ const LIMIT_MS = 300_000;
 for (const database of ['sqlite', 'postgres'] as const)
   test(
     `provider, ledger, log, figures, metrics and spans agree on every call when the gateway is killed, on ${database}`,
-    () => booksAgree({ database, calls: 600, kills: ['standstill', 'flow'], report }),
+    () => booksAgree({ database, calls: 300, kills: ['standstill', 'flow'], report }),
     LIMIT_MS,
   );

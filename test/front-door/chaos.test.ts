@@ -7,7 +7,7 @@ import { acrossRestarts, budgets, underLoad } from '../chaos/scenarios.ts';
  * one row of the ledger, no caller gets anything but 200, 429, 412 and 503, and all recovers without a restart.
  * CHAOS_REPORT=1 prints what happened.
  */
-const rate = 100;
+const rate = 50;
 const report = process.env.CHAOS_REPORT ? (line: string) => console.log(`  ${line}`) : undefined;
 
 const withRedis = { nodes: 3, redis: true, database: 'postgres' } as const;

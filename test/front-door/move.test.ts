@@ -111,7 +111,7 @@ test('everything is there after the move, and goes on', async () => {
 });
 
 test('a move that is killed wherever it is goes on, and nothing starts on the new database meanwhile', async () => {
-  const { kills } = await moveWithKills({ rows: 40, firstLifeMs: 300, longerMs: 200 });
+  const { kills } = await moveWithKills({ rows: 40, firstLifeMs: 300, longerMs: 700 });
   expect(kills).toBeGreaterThan(0);
 });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { calibration } from '../retrieval/calibration.ts';
-import { corpus } from '../retrieval/corpus.ts';
+import { asText, corpus } from '../retrieval/corpus.ts';
 import { answered, qualityOf, stored } from '../retrieval/measure.ts';
 
 let gateway: TestGateway;
@@ -10,10 +10,13 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-/** A part of what `bun bench/retrieval.ts` measures: there all of it, here enough to see it become worse. */
+/**
+ * A part of what `bun bench/retrieval.ts` measures: there all of it and in all formats, here enough to see it become worse.
+ * What is read from each format has a test of its own in test/retrieval/extraction.test.ts.
+ */
 test('questions find their documents as often as with plain BM25 and the right stemmer for each of them', async () => {
   const some = corpus({ languages: ['spa', 'fin', 'rus', 'jpn'] });
-  const store = await stored(gateway.api, some.documents);
+  const store = await stored(gateway.api, some.documents.map(asText));
   expect([...store.chunks.values()].filter((chunks) => chunks.length === 0)).toEqual([]);
 
   const all = await answered(gateway.api, some, store);

@@ -10,7 +10,7 @@ import {
   unharmed,
 } from '../chaos/harms.ts';
 import { ledgerComplete, nobodyWaits } from '../chaos/invariants.ts';
-import { acrossRestarts, budgets, underLoad } from '../chaos/scenarios.ts';
+import { acrossRestarts, budgets, killedWriters, underLoad } from '../chaos/scenarios.ts';
 
 const rate = 200;
 const report = (line: string) => console.log(`  ${line}`);
@@ -84,4 +84,10 @@ describe('budgets are exceeded by no more than running calls take beyond their e
   scenario('on three while PostgreSQL is gone', () =>
     budgets(withoutRedis, { harm: cutOff('postgres', 'reset', 2_000), report }),
   );
+});
+
+describe('figures, log, ledger and provider count the same when processes are killed again and again', () => {
+  const kills = { rate, kills: 10, report };
+  scenario('a single one', () => killedWriters(alone, kills));
+  scenario('nodes on PostgreSQL', () => killedWriters({ ...withoutRedis, nodes: 2 }, kills));
 });

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test';
+import { startGateway } from '../gateway.ts';
 import { createDatabase } from '../postgres.ts';
 import { newDataDir, removeDataDir } from '../process.ts';
+import { expectUndisturbed } from '../retrieval/between-workspaces.ts';
 import { killDuringIngestion } from '../vector-store-crash.ts';
 
 test('a process that is killed again and again while files are taken in leaves each of them in the store once', async () => {
@@ -24,3 +26,10 @@ test('two processes on PostgreSQL, killed in turn, leave each file in the store 
     for (const dataDir of dataDirs) removeDataDir(dataDir);
   }
 });
+
+for (const engine of ['sqlite', 'postgres'] as const)
+  test(`on ${engine}, nothing that another workspace has of many documents changes a ranking or a score by a bit`, async () => {
+    const gateway = await startGateway({ engine });
+    await expectUndisturbed(gateway, { oneOf: 1, loudOnes: 30 });
+    await gateway.stop();
+  });

@@ -12,6 +12,13 @@ export interface CorpusDocument {
   readonly content: Content;
 }
 
+/** The same words: formats have no part in how passages are ranked, and reading them is most of the work. */
+export const asText = (document: CorpusDocument): CorpusDocument => ({
+  ...document,
+  format: 'txt',
+  filename: `${document.filename.replace(/\.\w+$/, '')}.txt`,
+});
+
 export interface Question {
   readonly kind: 'article' | 'table' | 'library';
   readonly language: string;
