@@ -1,6 +1,7 @@
 import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
 import { ownFile } from '../core/program.ts';
+import { TOPICS } from '../storage/changes.ts';
 import { openAudit } from './audit.ts';
 import { auditEndings } from './endings.ts';
 import type { HeadWitness } from './witnessing.ts';
@@ -14,12 +15,14 @@ export interface AuditParts extends Tools {
 /** Who changed what. */
 export const auditArea = area({
   name: 'audit',
-  open: async ({ store, sealer, health, dataDir, witnesses, metrics, now }: AuditParts) => {
-    const { trail, reading, verification, close } = await openAudit({
+  open: async ({ store, changes, sealer, health, dataDir, witnesses, metrics, now }: AuditParts) => {
+    const { trail, reading, verification, sealSoon, close } = await openAudit({
       ...{ store, sealer, health, dataDir, witnesses, now },
       queryWorker: ownFile('storage/query-worker'),
       onLeftOut: () => metrics.leftOut('audit'),
     });
+    // A command that changes something has no node of its own that would seal its records.
+    for (const topic of TOPICS) changes.subscribe(topic, sealSoon);
     return {
       gives: {
         ...{ trail, auditLog: reading, auditVerification: verification },

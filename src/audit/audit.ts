@@ -17,6 +17,8 @@ export interface Audit {
   readonly trail: AuditTrail;
   readonly reading: AuditReading;
   readonly verification: AuditVerification;
+  /** Another process may have stored a record. */
+  sealSoon(): void;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
     trail,
     reading: createAuditReading({ db: store.db, reader }),
     verification: createAuditVerification({ store, sealer, dataDir }),
+    sealSoon: sealing.soon,
     close: async () => {
       await trail.flush();
       await sealing.stop();

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { Pulse } from '../core/runtime/pulse.ts';
+import { RARELY_SECONDS } from '../core/runtime/seconds.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { AuditHeadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -10,9 +11,7 @@ import type { ChainGuard } from './guard.ts';
 /** How long a record waits for others to be chained with. */
 const SOON_MS = 500;
 /** How often a node that has recorded nothing looks at what others did to the log. */
-const QUIET_MS = 5_000;
-/** The same while no caller asks anything of a node that has the store for itself. */
-const ALONE_AND_QUIET_MS = 30_000;
+const LOOK_MS = 5_000;
 const MOST_IN_BATCH = 200;
 /** How often a node that others have overtaken looks again before it leaves the work to them. */
 const MOST_LOOKS = 5;
@@ -49,8 +48,8 @@ export function startSealing({ store, sealer, guard, now, publish }: SealingDeps
   };
   const begun = Promise.withResolvers<void>();
   const pulse = new Pulse({
-    everyMs: QUIET_MS,
-    quietMs: store.engine === 'sqlite' ? ALONE_AND_QUIET_MS : undefined,
+    everyMs: LOOK_MS,
+    quietMs: RARELY_SECONDS * 1_000,
     beat: async () => {
       await sealAll().finally(begun.resolve);
       return guard.isQuiet ? undefined : SOON_MS;

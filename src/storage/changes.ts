@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Health } from '../core/health.ts';
 import type { Witnessed } from '../core/principal.ts';
-import { isQuiet, onWakeUp, wholeSecond } from '../core/runtime/seconds.ts';
+import { isQuiet, onWakeUp, RARELY_SECONDS, wholeSecond } from '../core/runtime/seconds.ts';
 import { Listener } from './changes-listener.ts';
 import type { Engine } from './migrate.ts';
 import { lockName } from './name-lock.ts';
@@ -63,7 +63,7 @@ const CHANNEL = 'gateway_changes';
 /** Also where notifications are lost, what was taken from a user or a key is gone on every node within a second. */
 const POLL_MS = 500;
 /** While no caller asks anything of a node. The first request after that waits until it has compared. */
-const QUIET_POLL_MS = 5_000;
+const QUIET_POLL_MS = RARELY_SECONDS * 1_000;
 const POLLING = 'Changes made on other nodes are noticed by asking twice a second instead of at once.';
 
 class Handlers<Argument> {

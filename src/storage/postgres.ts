@@ -1,5 +1,6 @@
 import { PostgresDialect } from 'kysely';
 import { Pool, types } from 'pg';
+import { RARELY_SECONDS } from '../core/runtime/seconds.ts';
 
 const INT8 = 20;
 const NUMERIC = 1700;
@@ -17,12 +18,15 @@ export function postgresDialect(url: string, { connections }: PostgresOptions): 
 /** A database that does not let anyone in for so long is away. */
 export const CONNECT_MS = 3_000;
 
+/** Longer than a node without callers waits between two turns of questions, which would else open connections for each. */
+const IDLE_MS = 2_000 * RARELY_SECONDS;
+
 export function postgresPool(url: string, connections: number, connectMs = CONNECT_MS): Pool {
   const pool = new Pool({
     connectionString: url,
     max: connections,
     connectionTimeoutMillis: connectMs,
-    idleTimeoutMillis: 30_000,
+    idleTimeoutMillis: IDLE_MS,
     query_timeout: 15_000,
     keepAlive: true,
     application_name: 'gateway',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RedisClient } from 'bun';
-import { every, isQuiet } from '../core/runtime/seconds.ts';
+import { every, isQuiet, RARELY_SECONDS } from '../core/runtime/seconds.ts';
 
 /** A Lua script, known to Redis by the hash of its text. */
 export interface RedisScript {
@@ -87,7 +87,8 @@ class Connection implements Redis {
   constructor(url: string, { answerMs = 500 }: RedisOptions) {
     this.#url = url;
     this.#answerMs = answerMs;
-    this.#probing = every(PROBE_SECONDS, () => this.#client && this.#server && void this.#probe(this.#client));
+    const probe = () => this.#client && this.#server && void this.#probe(this.#client);
+    this.#probing = every(PROBE_SECONDS, probe, RARELY_SECONDS);
     void this.#connect();
   }
 

@@ -1,5 +1,5 @@
 import type { Health } from '../core/health.ts';
-import { every } from '../core/runtime/seconds.ts';
+import { every, RARELY_SECONDS } from '../core/runtime/seconds.ts';
 import type { Store } from './store.ts';
 
 const EVERY_SECONDS = 2;
@@ -19,5 +19,5 @@ export function watchStore({ store, health }: { store: Store; health: Health }):
     isLooking = false;
   };
   void look();
-  return every(EVERY_SECONDS, () => void look());
+  return every(EVERY_SECONDS, () => void look(), RARELY_SECONDS);
 }

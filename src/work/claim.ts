@@ -95,6 +95,8 @@ export interface Due {
   /** When the next row of this kind is due, or was; null when none waits. */
   readonly next: number | null;
   readonly now: number;
+  /** Whether a dead node has left something, of any kind. */
+  readonly isLeft: boolean;
 }
 
 /** When there will be something to do, for each kind: one cheap question in place of a claim for each. */
@@ -103,9 +105,10 @@ export async function nextDue(db: Db, kinds: readonly string[], now: Now): Promi
     kinds.map((kind) => sql`select cast(${kind} as text) as kind`),
     sql` union all `,
   );
-  const { rows } = await sql<Due>`
+  const { rows } = await sql<Omit<Due, 'isLeft'> & { left_behind: number }>`
     select asked.kind, ${now()} as now,
-      (select min(work.run_at) from work where work.kind = asked.kind and work.owner is null) as next
+      (select min(work.run_at) from work where work.kind = asked.kind and work.owner is null) as next,
+      (select count(*) from work where owner is not null and lease_until < ${now()}) as left_behind
     from (${asked}) asked`.execute(db);
-  return rows;
+  return rows.map(({ left_behind, ...due }) => ({ ...due, isLeft: left_behind > 0 }));
 }

@@ -1,5 +1,5 @@
 import { Pulse, type PulseOptions } from '../core/runtime/pulse.ts';
-import { isQuiet, stayAwakeWhile, stir } from '../core/runtime/seconds.ts';
+import { RARELY_SECONDS, stayAwakeWhile, stir } from '../core/runtime/seconds.ts';
 import type { Store } from '../storage/store.ts';
 import { carryOut } from './carry-out.ts';
 import { HeldLease } from './lease.ts';
@@ -25,8 +25,8 @@ export const LOOK_AGAIN_MS = 25;
 const ABORT_GRACE_MS = 2_000;
 /** So often a node looks whether what runs here is still its own, and still wanted. */
 const WATCH_MS = 1_000;
-/** So many times rarer do kinds look for what has expired while no caller asks anything of this node. */
-const QUIET_TIMES = 6;
+/** So often do kinds look for what has expired while no caller asks anything of this node. */
+const QUIET_MS = RARELY_SECONDS * 1_000;
 
 /** What one node runs: it claims what is due, keeps its leases, gives up those it lost, and frees those of the dead. */
 export class Runner {
@@ -39,19 +39,19 @@ export class Runner {
   readonly #watchdog: Pulse;
   #isClaiming = false;
   #fallAsleep = () => {};
-  #sweptAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     const { timing, isAlone, onError } = options;
-    const quietMs = isAlone ? QUIET_TIMES * timing.sweepMs : undefined;
+    // Others may have died, or have said in vain that there is work.
+    const quietLookMs = isAlone ? QUIET_MS : undefined;
     const pulse = (what: string, everyMs: number, beat: PulseOptions['beat'], rest: Partial<PulseOptions> = {}) =>
       new Pulse({ everyMs, beat, ...rest, onError: (error) => onError(what, error) });
     // A node that has nothing to do does not wake up to look after it.
     const isNeeded = () => this.#running.size > 0;
     const watchdogMs = Math.min(1_000, timing.abortAfterMs / 10);
-    this.#look = pulse('looking for work', timing.pollMs, () => this.#claimDue(), { quietMs });
-    this.#sweep = pulse('sweeping', timing.sweepMs, () => this.#freeExpired(), { quietMs });
+    this.#look = pulse('looking for work', timing.pollMs, () => this.#claimDue(), { quietMs: quietLookMs });
+    this.#sweep = pulse('sweeping', timing.sweepMs, () => this.#endExpired(), { quietMs: QUIET_MS });
     this.#watch = pulse('watching leases', Math.min(WATCH_MS, timing.pollMs), () => this.#checkLeases(), { isNeeded });
     this.#heartbeat = pulse('renewing leases', timing.heartbeatMs, () => this.#renew(), { isNeeded });
     this.#watchdog = pulse('dropping leases', watchdogMs, async () => this.#dropStale(), { isNeeded });
@@ -126,7 +126,9 @@ export class Runner {
     const hired = [...slots.values()].filter(({ kind }) => kind.concurrency > 0).map(({ kind }) => kind.name);
     if (hired.length === 0) return undefined;
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const { kind, next, now } of await table.nextDue(store.db, hired)) {
+    const due = await table.nextDue(store.db, hired);
+    if (due.some(({ isLeft }) => isLeft) && (await table.reap(store.db)) > 0) return 0;
+    for (const { kind, next, now } of due) {
       const place = slots.get(kind)!;
       place.lagMs = next === null ? 0 : Math.max(0, now - next);
       if (next === null || place.free === 0) continue;
@@ -190,11 +192,8 @@ export class Runner {
     for (const lease of this.#active) if (performance.now() - lease.renewedAt > abortAfterMs) lease.lose();
   }
 
-  async #freeExpired(): Promise<undefined> {
-    const { store, table, slots, timing, onError } = this.#options;
-    if ((await table.reap(store.db)) > 0) this.#look.soon(0);
-    if (isQuiet() && performance.now() - this.#sweptAt < QUIET_TIMES * timing.sweepMs - timing.sweepMs / 2) return;
-    this.#sweptAt = performance.now();
+  async #endExpired(): Promise<undefined> {
+    const { store, table, slots, onError } = this.#options;
     for (const { kind } of slots.values()) {
       if (!kind.sweep) continue;
       try {

@@ -59,6 +59,21 @@ test('a process that nobody asks wakes up every five seconds, and the first who 
   counting.stop();
 }, 120_000);
 
+test('what nobody waits for is put off while a process is quiet, and comes in its usual time when it is asked', async () => {
+  const rarely = { turns: 0 };
+  let turns = 0;
+  const tasks = [every(1, () => rarely.turns++, 1_000_000), every(1, () => turns++)];
+  await eventually('both are done', () => rarely.turns > 0 && turns > 0, 60_000);
+  await eventually('nobody has asked for a while', isQuiet, 60_000);
+  const before = [rarely.turns, turns] as const;
+  await eventually('two more turns', () => turns >= before[1] + 2, 60_000);
+  expect(rarely.turns - before[0]).toBeLessThanOrEqual(1);
+  void stir();
+  const put = rarely.turns;
+  await eventually('it is done again', () => rarely.turns > put, 60_000);
+  for (const task of tasks) task.stop();
+}, 120_000);
+
 test('what throws is told once, and keeps neither the others nor the next second from coming', async () => {
   const told = spyOn(process.stderr, 'write').mockImplementation(() => true);
   const thrower = () => () => {

@@ -1,5 +1,7 @@
 interface Task {
   readonly everySeconds: number;
+  /** While no caller asks anything of this process. */
+  readonly quietSeconds: number;
   readonly work: (lateMs: number) => void;
   /** The whole second at which it is done next. */
   next: number;
@@ -8,6 +10,8 @@ interface Task {
 const SECOND_MS = 1_000;
 /** While no caller asks anything of this process, it wakes up so often. */
 const QUIET_SECONDS = 5;
+/** So often is done then what nobody waits for before the next request: that begins with it, or finds out by itself. */
+export const RARELY_SECONDS = 30;
 /** After so long without being asked, and with nothing under way, a process is quiet. */
 const QUIET_AFTER_SECONDS = 3;
 /** The first request after a quiet time waits no longer than this for what has to be found out before it. */
@@ -28,11 +32,11 @@ let calm = 0;
 
 /**
  * Does something every so many seconds, at whole seconds of this process and together with everything else that asks for
- * it: a process without calls wakes up once, not once for each. While it is quiet, it wakes up every five seconds only.
- * `work` is told how late it comes. Keeps no process alive.
+ * it: a process without calls wakes up once, not once for each. While it is quiet, it wakes up every five seconds only,
+ * and does this every `quietSeconds`. `work` is told how late it comes. Keeps no process alive.
  */
-export function every(everySeconds: number, work: Task['work']): { stop(): void } {
-  const task = { everySeconds, work, next: after(performance.now() / SECOND_MS, everySeconds) };
+export function every(everySeconds: number, work: Task['work'], quietSeconds = everySeconds): { stop(): void } {
+  const task = { everySeconds, quietSeconds, work, next: after(performance.now() / SECOND_MS, everySeconds) };
   tasks.add(task);
   if (timer === undefined) arm();
   return {
@@ -100,7 +104,7 @@ function turn() {
   arm();
   for (const task of tasks) {
     if (task.next > second) continue;
-    task.next = after(second, task.everySeconds);
+    task.next = after(second, isAsleep ? task.quietSeconds : task.everySeconds);
     attempt(task, () => task.work(lateMs), undefined);
   }
 }
@@ -129,8 +133,10 @@ function wakeUp() {
   isAsleep = false;
   calm = 0;
   clearTimeout(timer);
-  // What was due by then is done at the next whole second.
+  // What was due by then is done at the next whole second, and what was put off comes in its usual time.
   due = Number.NEGATIVE_INFINITY;
+  const second = performance.now() / SECOND_MS;
+  for (const task of tasks) task.next = Math.min(task.next, after(second, task.everySeconds));
   arm();
   const found = [...wakers].map((wake) => attempt(wake, wake, undefined)).filter((each) => each instanceof Promise);
   if (found.length === 0) return;

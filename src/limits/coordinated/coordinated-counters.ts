@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { Health } from '../../core/health.ts';
 import { newId } from '../../core/ids.ts';
-import { every } from '../../core/runtime/seconds.ts';
+import { every, RARELY_SECONDS } from '../../core/runtime/seconds.ts';
 import type { Redis } from '../../storage/redis.ts';
 import type { Store } from '../../storage/store.ts';
 import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters/counters.ts';
@@ -121,7 +121,7 @@ class CoordinatedCounters implements Counters {
         for (const settlement of this.#untold.takeAll()) this.#tellRedis(settlement);
       },
     });
-    this.#sweeps = every(SWEEP_SECONDS, () => void this.#sweep());
+    this.#sweeps = every(SWEEP_SECONDS, () => void this.#sweep(), RARELY_SECONDS);
   }
 
   async reserve(reservation: Reservation, holdMs: number): Promise<Verdict> {

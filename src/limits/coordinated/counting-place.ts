@@ -1,5 +1,5 @@
 import type { Health } from '../../core/health.ts';
-import { isQuiet, onWakeUp, wholeSecond } from '../../core/runtime/seconds.ts';
+import { isQuiet, onWakeUp, RARELY_SECONDS, wholeSecond } from '../../core/runtime/seconds.ts';
 import type { Redis } from '../../storage/redis.ts';
 import type { Answered, ModeRow, ModeTable, RedisReport } from './mode.ts';
 import { type CounterSnapshot, EpochLost, type RedisCounters } from './redis-counters.ts';
@@ -30,8 +30,8 @@ export interface PlaceKeeperDeps {
 const HURRY_MS = 40;
 /** A connection that broke may be back at once, with everything still there. */
 const RECONNECT_MS = 300;
-/** So many times rarer does a node look without callers. Should others take it for dead, it has nothing they wait for. */
-const QUIET_TIMES = 10;
+/** So often does a node look without callers. Others take it for dead meanwhile: it has nothing they wait for. */
+const QUIET_LOOK_MS = RARELY_SECONDS * 1_000;
 const MOVE_AGAIN_MS = 5_000;
 
 const NOWHERE: CountingPlace = { at: 'nowhere' };
@@ -285,6 +285,5 @@ export class PlaceKeeper {
 function untilLook(pollMs: number): number {
   if (!isQuiet()) return pollMs;
   const now = performance.now();
-  const quietMs = pollMs * QUIET_TIMES;
-  return wholeSecond(now + quietMs, quietMs) - now;
+  return wholeSecond(now + QUIET_LOOK_MS, QUIET_LOOK_MS) - now;
 }
