@@ -1,4 +1,5 @@
 import { GatewayError } from './errors.ts';
+import { wholeSecond } from './runtime/seconds.ts';
 
 export interface Sweeper {
   /** Resolves when a sweep under way is over. */
@@ -14,6 +15,9 @@ export interface SweeperOptions {
   readonly sweep: (signal: AbortSignal) => Promise<unknown>;
   readonly report?: (problem: string) => void;
 }
+
+/** A sooner sweep comes at a moment of its own. */
+const TOGETHER_FROM_MS = 10_000;
 
 /** Sweeps now and then, for as long as the process lives. */
 export function startSweeper({ what, everyMs, sweep, report = toStderr(what) }: SweeperOptions): Sweeper {
@@ -33,9 +37,12 @@ export function startSweeper({ what, everyMs, sweep, report = toStderr(what) }: 
   };
   const later = () => {
     if (signal.aborted) return;
+    const now = performance.now();
+    // Together with what else this process does then.
+    const delayMs = everyMs < TOGETHER_FROM_MS ? everyMs : wholeSecond(now + everyMs, everyMs) - now;
     timer = setTimeout(() => {
       sweeping = sweepOnce();
-    }, everyMs);
+    }, delayMs);
     timer.unref?.();
   };
   later();

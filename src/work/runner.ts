@@ -25,8 +25,12 @@ export const LOOK_AGAIN_MS = 25;
 const ABORT_GRACE_MS = 2_000;
 /** So often a node looks whether what runs here is still its own, and still wanted. */
 const WATCH_MS = 1_000;
-/** So often do kinds look for what has expired while no caller asks anything of this node. */
-const QUIET_MS = RARELY_SECONDS * 1_000;
+/** So often does a node without callers look for work that it was not told of, or that a dead node has left. */
+const QUIET_LOOK_MS = 10_000;
+/** The same where no other node can be. */
+const ALONE_LOOK_MS = RARELY_SECONDS * 1_000;
+/** So often do kinds look for what has expired then: who asks for it wakes the node. */
+const QUIET_SWEEP_MS = 4 * RARELY_SECONDS * 1_000;
 
 /** What one node runs: it claims what is due, keeps its leases, gives up those it lost, and frees those of the dead. */
 export class Runner {
@@ -43,15 +47,14 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     const { timing, isAlone, onError } = options;
-    // Others may have died, or have said in vain that there is work.
-    const quietLookMs = isAlone ? QUIET_MS : undefined;
+    const quietMs = isAlone ? ALONE_LOOK_MS : Math.max(timing.pollMs, QUIET_LOOK_MS);
     const pulse = (what: string, everyMs: number, beat: PulseOptions['beat'], rest: Partial<PulseOptions> = {}) =>
       new Pulse({ everyMs, beat, ...rest, onError: (error) => onError(what, error) });
     // A node that has nothing to do does not wake up to look after it.
     const isNeeded = () => this.#running.size > 0;
     const watchdogMs = Math.min(1_000, timing.abortAfterMs / 10);
-    this.#look = pulse('looking for work', timing.pollMs, () => this.#claimDue(), { quietMs: quietLookMs });
-    this.#sweep = pulse('sweeping', timing.sweepMs, () => this.#endExpired(), { quietMs: QUIET_MS });
+    this.#look = pulse('looking for work', timing.pollMs, () => this.#claimDue(), { quietMs });
+    this.#sweep = pulse('sweeping', timing.sweepMs, () => this.#endExpired(), { quietMs: QUIET_SWEEP_MS });
     this.#watch = pulse('watching leases', Math.min(WATCH_MS, timing.pollMs), () => this.#checkLeases(), { isNeeded });
     this.#heartbeat = pulse('renewing leases', timing.heartbeatMs, () => this.#renew(), { isNeeded });
     this.#watchdog = pulse('dropping leases', watchdogMs, async () => this.#dropStale(), { isNeeded });
@@ -194,10 +197,11 @@ export class Runner {
 
   async #endExpired(): Promise<undefined> {
     const { store, table, slots, onError } = this.#options;
+    const now = await table.time(store.db);
     for (const { kind } of slots.values()) {
       if (!kind.sweep) continue;
       try {
-        await store.transaction(async (db) => kind.sweep!(db, await table.time(db)));
+        await store.transaction((db) => kind.sweep!(db, now));
       } catch (error) {
         onError(`sweeping ${kind.name}`, error);
       }

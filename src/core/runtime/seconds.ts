@@ -8,7 +8,7 @@ interface Task {
 }
 
 const SECOND_MS = 1_000;
-/** While no caller asks anything of this process, it wakes up so often. */
+/** While no caller asks anything of this process, it wakes up at such seconds only, when something is due. */
 const QUIET_SECONDS = 5;
 /** So often is done then what nobody waits for before the next request: that begins with it, or finds out by itself. */
 export const RARELY_SECONDS = 30;
@@ -23,7 +23,9 @@ const wakers = new Set<() => unknown>();
 /** What failed the last time it was called. */
 const failing = new WeakSet<object>();
 let timer: ReturnType<typeof setTimeout> | undefined;
+/** When the next turn comes, and when the last one was to. */
 let due = Number.NEGATIVE_INFINITY;
+let turned = Number.NEGATIVE_INFINITY;
 let isStirred = false;
 let isAsleep = false;
 let waking: Promise<void> | undefined;
@@ -32,21 +34,19 @@ let calm = 0;
 
 /**
  * Does something every so many seconds, at whole seconds of this process and together with everything else that asks for
- * it: a process without calls wakes up once, not once for each. While it is quiet, it wakes up every five seconds only,
- * and does this every `quietSeconds`. `work` is told how late it comes. Keeps no process alive.
+ * it: a process without calls wakes up once, not once for each. While it is quiet, it wakes up every five seconds at
+ * most, and does this every `quietSeconds`. `work` is told how late it comes. Keeps no process alive.
  */
 export function every(everySeconds: number, work: Task['work'], quietSeconds = everySeconds): { stop(): void } {
   const task = { everySeconds, quietSeconds, work, next: after(performance.now() / SECOND_MS, everySeconds) };
   tasks.add(task);
-  if (timer === undefined) arm();
+  if (timer === undefined || isAsleep) arm();
   return {
     stop: () => {
       tasks.delete(task);
       if (tasks.size > 0) return;
       clearTimeout(timer);
       timer = undefined;
-      // Else each task that begins and ends alone would put the next one off by a second, and a thousand of them by a quarter of an hour.
-      due = Number.NEGATIVE_INFINITY;
       isAsleep = false;
       calm = 0;
     },
@@ -88,25 +88,33 @@ export function wholeSecond(ms: number, periodMs = SECOND_MS): number {
 const after = (second: number, everySeconds: number): number => (Math.floor(second / everySeconds) + 1) * everySeconds;
 
 function arm() {
+  clearTimeout(timer);
   const now = performance.now();
   // A timer may come a moment early; that second is done with all the same.
-  due = after(Math.max(now, due) / SECOND_MS, isAsleep ? QUIET_SECONDS : 1) * SECOND_MS;
+  const soonest = after(Math.max(now, turned) / SECOND_MS, isAsleep ? QUIET_SECONDS : 1);
+  due = (isAsleep ? Math.max(soonest, nextDue()) : soonest) * SECOND_MS;
   timer = setTimeout(turn, due - now);
   timer.unref();
 }
 
+/** At which second at which a quiet process wakes up something is due again. */
+function nextDue(): number {
+  let next = Number.POSITIVE_INFINITY;
+  for (const task of tasks) next = Math.min(next, task.next);
+  return Math.ceil(next / QUIET_SECONDS) * QUIET_SECONDS;
+}
+
 function turn() {
+  turned = due;
   const second = due / SECOND_MS;
   const lateMs = Math.max(0, performance.now() - due);
   calm = isStirred || isBusy() ? 0 : calm + 1;
   isStirred = false;
   isAsleep = calm >= QUIET_AFTER_SECONDS;
+  const present = [...tasks].filter(({ next }) => next <= second);
+  for (const task of present) task.next = after(second, isAsleep ? task.quietSeconds : task.everySeconds);
   arm();
-  for (const task of tasks) {
-    if (task.next > second) continue;
-    task.next = after(second, isAsleep ? task.quietSeconds : task.everySeconds);
-    attempt(task, () => task.work(lateMs), undefined);
-  }
+  for (const task of present) attempt(task, () => task.work(lateMs), undefined);
 }
 
 function isBusy(): boolean {
@@ -132,9 +140,7 @@ function attempt<Result>(whose: object, work: () => Result, otherwise: Result): 
 function wakeUp() {
   isAsleep = false;
   calm = 0;
-  clearTimeout(timer);
   // What was due by then is done at the next whole second, and what was put off comes in its usual time.
-  due = Number.NEGATIVE_INFINITY;
   const second = performance.now() / SECOND_MS;
   for (const task of tasks) task.next = Math.min(task.next, after(second, task.everySeconds));
   arm();
