@@ -90,6 +90,7 @@ const MAY: Readonly<Record<string, string>> = {
   'src/mcp/aggregate/lists.ts': 'keeps what MCP servers say, not what is stored',
   'src/mcp/aggregate/streams.ts': 'tells clients that servers came or went',
   'src/mcp/mcp.ts': 'ends programs of servers that are gone',
+  'src/audit/area.ts': 'seals what a command has recorded',
   'src/mcp/relay/open-streams.ts': 'cuts streams',
   'src/start.ts': 'takes over a list of prices that another node has synced',
   'src/http/headers.ts': 'names of headers, several looks for each: thrown away whole',
