@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { signIn } from '../people.ts';
-import { startConsole, type TestConsole } from './browser.ts';
+import { NARROW, startConsole, type TestConsole } from './browser.ts';
 import { givenPastCalls } from './past-calls.ts';
 
 let console: TestConsole;
@@ -139,5 +139,16 @@ test('charts that are in view are drawn before those further down, which come wi
   const [seen, below] = [true, false].map((isInView) => drawn.filter((each) => each.isInView === isInView));
   expect([seen!.length > 1, below!.length > 1]).toEqual([true, true]);
   expect(Math.max(...seen!.map(({ timers }) => timers))).toBeLessThan(Math.min(...below!.map(({ timers }) => timers)));
+  expect(faults).toEqual([]);
+});
+
+test('on a phone, columns that are hidden take no room from those of a long list', async () => {
+  const { tab, faults, close } = await console.open('/console/logs?range=7d', { size: NARROW });
+  const row = tab.locator('main tbody tr:not(.table-spacer)').first();
+  await row.waitFor();
+  await tab.locator('main .table-spacer').waitFor({ state: 'attached' });
+  const model = await row.locator('td').nth(2).boundingBox();
+  expect(model!.width).toBeGreaterThan(NARROW.width / 4);
+  await close();
   expect(faults).toEqual([]);
 });

@@ -168,7 +168,7 @@ export function Table<Row extends object>(props: TableProps<Row>) {
           ))}
         </thead>
         <tbody>
-          {before > 0 && <Spacer height={before} span={columns.length} />}
+          {before > 0 && <Spacer height={before} />}
           {visible.map((index) => {
             const row = shown[index]!;
             return (
@@ -193,7 +193,7 @@ export function Table<Row extends object>(props: TableProps<Row>) {
               </tr>
             );
           })}
-          {after > 0 && <Spacer height={after} span={columns.length} />}
+          {after > 0 && <Spacer height={after} />}
         </tbody>
       </table>
       {isLoadingMore && <Skeleton lines={2} />}
@@ -201,9 +201,10 @@ export function Table<Row extends object>(props: TableProps<Row>) {
   );
 }
 
-const Spacer = ({ height, span }: { readonly height: number; readonly span: number }) => (
+/** Of one cell: to span columns that are hidden where there is little room would have them take room. */
+const Spacer = ({ height }: { readonly height: number }) => (
   <tr className="table-spacer">
-    <td colSpan={span} style={{ height }} />
+    <td style={{ height }} />
   </tr>
 );
 
