@@ -292,19 +292,24 @@ async function migrateAll(url: string): Promise<void> {
   await (await openLogStore({ engine: 'postgres', url }, 'writer')).close();
 }
 
-let version: string | null = null;
+let version: string | undefined;
 
+/** Read once: to look for these files takes as long as to open a connection. */
 function schemaVersion(): string {
+  version ??= readVersion();
+  return version;
+}
+
+function readVersion(): string {
   const src = join(import.meta.dir, '../src');
   // One pattern each: a list in braces that holds `**` matches nothing.
   const files = ['storage/**/*.ts', 'telemetry/log-*.ts', 'telemetry/*/schema.ts', 'telemetry/days/*.ts'].flatMap(
     (glob) => [...new Bun.Glob(glob).scanSync(src)].sort(),
   );
-  version ??= new Bun.CryptoHasher('sha256')
+  return new Bun.CryptoHasher('sha256')
     .update(files.map((file) => readFileSync(join(src, file), 'utf8')).join('\n'))
     .digest('hex')
     .slice(0, 16);
-  return version;
 }
 
 export const sharedUrlVariable = SHARED_URL;
