@@ -162,10 +162,8 @@ export function addHistograms(bytes: Uint8Array, cells: Int32Array, to: (number:
     passed = cells[number]! + 1;
     const spectrum = to(number);
     const end = reading.endOfNext();
-    for (let bucket = 0; reading.at < end; ) {
-      bucket += reading.next();
-      spectrum.add(bucket, reading.nextSigned());
-    }
+    spectrum.addPacked(bytes, reading.at, end);
+    reading.at = end;
   }
 }
 

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test';
 import { seeded } from '../../../test/fuzz.ts';
+import { nothing } from './amount.ts';
+import { addHistograms, pack } from './chunk.ts';
 import {
   addAll,
   addPairs,
@@ -95,4 +97,26 @@ test('histograms that were added to empty ones, or begun like others, change by 
       expect([...spectrum]).toEqual(expected as [number, number][]);
     }
   }
+});
+
+test('histograms of cells are read as they were written, large counts and losses too', () => {
+  const cells = Array.from({ length: 200 }, (_, id) => {
+    const amount = nothing();
+    amount.sums.calls = 1;
+    for (let left = random.below(20); left > 0; left--)
+      amount.durations.set(
+        random.below(1_600),
+        random.pick([1, -1, 63, -64, 64, 9_000, -9_000, 2 ** 31, 2 ** 40, -(2 ** 40)]),
+      );
+    return { key: [id], amount };
+  });
+  const { durations } = pack(cells, 1, 'in runs');
+  const meant = cells.filter(() => random.chance(0.5));
+  const read = meant.map(() => new Spectrum());
+  addHistograms(
+    durations,
+    Int32Array.from(meant, ({ key: [id] }) => id!),
+    (number) => read[number]!,
+  );
+  for (const [at, { amount }] of meant.entries()) expect([...read[at]!]).toEqual(inOrder(amount.durations) as never);
 });
