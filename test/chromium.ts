@@ -2,16 +2,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
-/** A real browser for tests: the `chromium` on the PATH, or Debian's package when the tests run as root. */
-export async function startChromium(): Promise<Browser> {
+/** The code of a page runs for seconds only: to translate it well takes longer than it saves a test. */
+const THRIFT = ['--js-flags=--no-opt --no-maglev --no-sparkplug'];
+
+/**
+ * A real browser for tests: the `chromium` on the PATH, or Debian's package when the tests run as root. One that is measured
+ * translates code as a user's does.
+ */
+export async function startChromium({ isMeasured = false } = {}): Promise<Browser> {
   return chromium.launch({
     executablePath: await ensureBinary(),
     timeout: 180_000,
     // Tests may run as root, and in containers without shared memory to speak of.
     args: [
       ...['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', `--disable-features=${WITHOUT.join(',')}`],
-      // The code of a page runs for seconds only: to translate it well takes longer than it saves.
-      '--js-flags=--no-opt --no-maglev --no-sparkplug',
+      ...(isMeasured ? [] : THRIFT),
     ],
   });
 }

@@ -28,7 +28,7 @@ const SCROLLS = 20;
  * for what the user does next; on a later visit, on a first one, and from the menu, by somebody who has the console open.
  */
 export async function pagesInBrowser(gateway: GatewayProcess): Promise<BrowserSample[]> {
-  const chromium = await startChromium();
+  const chromium = await startChromium({ isMeasured: true });
   try {
     const cookie = await cookieOf(gateway);
     const context = await contextOf(chromium, gateway, cookie);
