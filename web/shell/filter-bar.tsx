@@ -46,7 +46,12 @@ export function FilterBar({
   const [wanted, setWanted] = useState<string | null>(null);
   const input = useRef<HTMLInputElement>(null);
   const id = useId();
-  useEffect(() => setDraft(value), [value]);
+  const applied = useRef(value);
+  useEffect(() => {
+    // What this bar has applied comes back when the page is drawn again; by then the user may have typed on.
+    if (value !== applied.current) setDraft(value);
+    applied.current = value;
+  }, [value]);
   const facets = useFacets(isUsed);
   const suggestions = useMemo(
     () => (isOpen ? suggestionsAt(draft, cursor, facets) : []),
@@ -62,7 +67,8 @@ export function FilterBar({
   const apply = (text: string) => {
     setOpen(false);
     setWanted(null);
-    onChange(text.trim());
+    applied.current = text.trim();
+    onChange(applied.current);
   };
   const take = ({ text, from, to, isWhole }: Suggestion) => {
     const end = isWhole && to === draft.length ? ' ' : '';
