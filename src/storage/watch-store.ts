@@ -1,5 +1,5 @@
 import type { Health } from '../core/health.ts';
-import { every, RARELY_SECONDS } from '../core/runtime/seconds.ts';
+import { every, onWakeUp, RARELY_SECONDS } from '../core/runtime/seconds.ts';
 import type { Store } from './store.ts';
 
 const EVERY_SECONDS = 2;
@@ -19,5 +19,13 @@ export function watchStore({ store, health }: { store: Store; health: Health }):
     isLooking = false;
   };
   void look();
-  return every(EVERY_SECONDS, () => void look(), RARELY_SECONDS);
+  const looking = every(EVERY_SECONDS, () => void look(), RARELY_SECONDS);
+  // Who asks for the health of a process that was quiet hears of a store that went away meanwhile.
+  const stopWaking = onWakeUp(look);
+  return {
+    stop: () => {
+      looking.stop();
+      stopWaking();
+    },
+  };
 }

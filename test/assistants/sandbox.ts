@@ -44,7 +44,7 @@ export async function dataDirWithSnapshot(): Promise<string> {
 export async function laySnapshot(dataDir: string): Promise<void> {
   await warmUp();
   mkdirSync(join(dataDir, 'interpreter'), { mode: 0o700, recursive: true });
-  for (const name of readdirSync(folder).filter((each) => each.endsWith('.snapshot')))
+  for (const name of readdirSync(folder).filter((each) => /\.(snapshot|memory)$/.test(each)))
     copyFileSync(join(folder, name), join(dataDir, 'interpreter', name));
 }
 

@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { existsSync, readFileSync } from 'node:fs';
-import { cell, openTestSandbox, PREPARED_MS, threadOf, warmUp } from '../../../test/assistants/sandbox.ts';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import {
+  cell,
+  dataDirWithSnapshot,
+  openTestSandbox,
+  PREPARED_MS,
+  threadOf,
+  warmUp,
+} from '../../../test/assistants/sandbox.ts';
 import { eventually } from '../../../test/process.ts';
 import { NoPlace } from './places.ts';
 import { NoSandbox } from './sandbox.ts';
@@ -189,4 +197,27 @@ test('where nothing can be started, that is said with the reason', async () => {
 
   await expect(threadOf(none).run('1')).rejects.toThrow(NoSandbox);
   await none.stop();
+});
+
+test('what the engine takes by itself is measured once and kept, and anew where what was kept is no number', async () => {
+  const folder = join(await dataDirWithSnapshot(), 'interpreter');
+  // Tests with other packages have measured, too.
+  const files = readdirSync(folder)
+    .filter((name) => name.endsWith('.memory'))
+    .map((name) => join(folder, name));
+  const writtenAt = () => files.map((file) => statSync(file).mtimeMs);
+  const runIn = async () => {
+    const sandbox = openTestSandbox({ folder });
+    const { logs } = await threadOf(sandbox).run('6 * 7');
+    await sandbox.stop();
+    return logs;
+  };
+  const before = writtenAt();
+  expect(await runIn()).toBe('42\n');
+  expect(writtenAt()).toEqual(before);
+
+  for (const file of files) writeFileSync(file, '-1');
+  expect(await runIn()).toBe('42\n');
+  expect(Math.max(...files.map((file) => Number(readFileSync(file, 'utf8'))))).toBeGreaterThan(100);
+  rmSync(dirname(folder), { recursive: true });
 });

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { newId } from '../../core/ids.ts';
 import { Child } from './child.ts';
 import { folderUrl, launchDeno, type Place } from './deno.ts';
@@ -31,7 +32,7 @@ const DAY_MS = 86_400_000;
 
 /**
  * Makes what every sandbox starts from: a snapshot of Python as it is after its start, once for each version of Pyodide,
- * and the memory that Deno reserves on this machine, which is not what code may use.
+ * and the memory that Deno reserves on this machine, which is not what code may use and is measured once for each Deno.
  */
 export async function prepare({ folder, memoryMb, cellSeconds, ...rest }: WorkshopOptions): Promise<Base> {
   const emptyFolder = join(folder, 'empty');
@@ -51,7 +52,7 @@ export async function prepare({ folder, memoryMb, cellSeconds, ...rest }: Worksh
     cellMs: cellSeconds * 1_000,
     close: () => {},
   });
-  const ownMb = await ownMemoryOf(`${basename(snapshot)} ${place.wheels}`, baseWith(UNMEASURED_MB));
+  const ownMb = await ownMemoryOf(await measureOf(snapshot, place, lock), baseWith(UNMEASURED_MB));
   return baseWith(ownMb + memoryMb + SPARE_MB);
 }
 
@@ -103,24 +104,36 @@ async function makeSnapshot(place: Place, lock: string, file: string): Promise<v
 async function sweep(folder: string, current: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const file = join(folder, name);
-    const isLeft = name.includes('.snapshot') && file !== current && (await stat(file)).mtimeMs < Date.now() - DAY_MS;
+    const isLeft =
+      /\.(snapshot|memory)/.test(name) && file !== current && (await stat(file)).mtimeMs < Date.now() - DAY_MS;
     if (isLeft) await rm(file, { force: true });
   }
 }
 
-/** By version and wheels. The same for as long as this process lives. */
-const measured = new Map<string, number>();
+/** The file for what was measured of this very Deno, with these packages and so many threads. */
+async function measureOf(snapshot: string, { deno }: Place, lock: string): Promise<string> {
+  const { size, mtimeMs } = await stat(deno);
+  const of = [basename(snapshot), deno, size, mtimeMs, availableParallelism(), lock].join('\n');
+  return join(dirname(snapshot), `${createHash('sha256').update(of).digest('hex').slice(0, 32)}.memory`);
+}
 
-/** Starts one in which no code will run. */
-async function ownMemoryOf(kind: string, base: Base): Promise<number> {
-  const known = measured.get(kind);
-  if (known !== undefined) return known;
+async function measuredIn(file: string): Promise<number | null> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return /^[1-9]\d{0,5}$/.test(text) ? Number(text) : null;
+}
+
+/** Starts one in which no code will run, unless its memory was measured before. */
+async function ownMemoryOf(file: string, base: Base): Promise<number> {
+  const known = await measuredIn(file);
+  if (known !== null) return known;
   const session = new Session(base, { threadId: 'none', workspaceId: 'none' as Session['workspaceId'] });
   try {
     await session.start().catch((error) => complain(session.child, error));
     const reserved = /^VmData:\s+(\d+) kB/m.exec(readFileSync(`/proc/${session.child.pid}/status`, 'utf8'))?.[1];
     const ownMb = reserved ? Math.ceil(Number(reserved) / 1_024) : OWN_MEMORY_MB;
-    measured.set(kind, ownMb);
+    const draft = `${file}-${newId()}`;
+    await writeFile(draft, String(ownMb), { mode: 0o600 });
+    await rename(draft, file);
     return ownMb;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return OWN_MEMORY_MB;

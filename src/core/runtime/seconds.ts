@@ -11,7 +11,7 @@ const SECOND_MS = 1_000;
 /** While no caller asks anything of this process, it wakes up at such seconds only, when something is due. */
 const QUIET_SECONDS = 5;
 /** So often is done then what no caller waits for: the next request begins with it, or finds out by itself. */
-export const RARELY_SECONDS = 30;
+export const RARELY_SECONDS = 60;
 /** After so long without being asked, and with nothing under way, a process is quiet. */
 const QUIET_AFTER_SECONDS = 3;
 /** The first request after a quiet time waits no longer than this for what has to be found out before it. */
