@@ -97,7 +97,7 @@ function arm() {
   timer.unref();
 }
 
-/** At which second at which a quiet process wakes up something is due again. */
+/** When something is due again, of the seconds at which a quiet process may wake up. */
 function nextDue(): number {
   let next = Number.POSITIVE_INFINITY;
   for (const task of tasks) next = Math.min(next, task.next);
