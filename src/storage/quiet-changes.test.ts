@@ -6,7 +6,8 @@ import { createHealth } from '../core/health.ts';
 import { every, isQuiet, stir } from '../core/runtime/seconds.ts';
 import { listen } from '../http/server.ts';
 import { createChanges } from './changes.ts';
-import { openPostgres } from './store.ts';
+import { openPostgres, type Store } from './store.ts';
+import { watchStore } from './watch-store.ts';
 
 fallAsleep();
 
@@ -42,4 +43,28 @@ test('a node that was quiet and told nothing knows of a change before it answers
   seconds.stop();
   await changes.close();
   await store.close();
+}, 120_000);
+
+test('who asks for the health of a node that was quiet hears that its store went away meanwhile', async () => {
+  let isThere = true;
+  const ping = async () => {
+    if (!isThere) throw new Error('away');
+  };
+  const health = createHealth({ now: Date.now });
+  const watch = watchStore({ store: { ping } as unknown as Store, health });
+  const server = listen({
+    host: '127.0.0.1',
+    port: 0,
+    answer: async () => Response.json(health.snapshot().map(({ part }) => part)),
+    refuse: () => new Response('', { status: 503 }),
+  });
+  const heard = async () => (await fetch(server.url)).json();
+  expect(await heard()).toEqual([]);
+  await eventually('nobody has asked for a while', isQuiet, 60_000);
+
+  isThere = false;
+  expect(await heard()).toEqual(['store']);
+
+  await server.stop(0);
+  watch.stop();
 }, 120_000);
