@@ -23,6 +23,12 @@ test('what ran is known by its file, once', () => {
   ]);
   expect(countsIn(printed('it breaks'))).toEqual({ passed: 2, failed: 1, errors: 0 });
   expect(countsIn('types: fine')).toBeNull();
+  // What a page said that a test left open.
+  expect(countsIn(`errors: 3\n10 errors\n9 fail\n${printed('it breaks')}`)).toEqual({
+    passed: 2,
+    failed: 1,
+    errors: 0,
+  });
 });
 
 test('a few failures are worth another try', () => {

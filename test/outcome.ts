@@ -31,14 +31,16 @@ export interface Counts {
   readonly errors: number;
 }
 
-/** Null where nothing was counted. Tests may print such lines of their own; the summary stands at the end. */
+/** Null where nothing was counted. Tests and the pages that they tell of may print such lines; the summary is the end. */
 export function countsIn(output: string): Counts | null {
-  if (!/^ *\d+ pass$/m.test(output)) return null;
-  const last = (pattern: RegExp) => Number([...output.matchAll(pattern)].at(-1)?.[1] ?? 0);
+  const begin = [...output.matchAll(/^ *\d+ pass$/gm)].at(-1);
+  if (!begin) return null;
+  const summary = output.slice(begin.index);
+  const counted = (pattern: RegExp) => Number(pattern.exec(summary)?.[1] ?? 0);
   return {
-    passed: last(/^ *(\d+) pass$/gm),
-    failed: last(/^ *(\d+) fail$/gm),
-    errors: last(/^ *(\d+) errors?$/gm),
+    passed: counted(/^ *(\d+) pass$/m),
+    failed: counted(/^ *(\d+) fail$/m),
+    errors: counted(/^ *(\d+) errors?$/m),
   };
 }
 

@@ -4,7 +4,7 @@ import { serve } from '../gateway.ts';
 import { CLIENT, type IdentityProvider, startIdentityProvider } from '../identity-provider.ts';
 import { askingPath } from '../mcp/oauth.ts';
 import { givenUser, PASSWORD, signIn } from '../people.ts';
-import { startConsole, type TestConsole } from './browser.ts';
+import { settled, startConsole, type TestConsole } from './browser.ts';
 import { routesOf, serveElsewhere, visitElsewhere } from './elsewhere.ts';
 import { HOSTILE } from './given-calls.ts';
 import { PAGES } from './pages.ts';
@@ -272,7 +272,7 @@ test('what belongs to another workspace looks like what does not exist', async (
   const textAt = async (path: string, id: string) => {
     await visit(path.replace('{}', id));
     // A busy machine may ask for nothing for a while, and still have something to show.
-    await tab.waitForFunction(`!document.querySelector('main .skeleton, .loading-line')`);
+    await settled(tab, `!document.querySelector('main .skeleton, .loading-line')`);
     const text = await tab.locator('main').innerText();
     // What differs from one look to the next says nothing of the id.
     return text

@@ -173,6 +173,10 @@ export async function holdBack(tab: Tab, method: string, path: string) {
   return { isAsked, release };
 }
 
+/** Waits until a page says that this is so. Playwright's own wait asks from inside the page, where its policy forbids that. */
+export const settled = (tab: Tab, expression: string): Promise<void> =>
+  eventually(expression, () => tab.evaluate<boolean>(expression));
+
 export type TestConsole = Awaited<ReturnType<typeof startConsole>>;
 export type { Chromium };
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { signIn } from '../people.ts';
-import { NARROW, startConsole, type TestConsole } from './browser.ts';
+import { NARROW, settled, startConsole, type TestConsole } from './browser.ts';
 import { givenPastCalls } from './past-calls.ts';
 
 let console: TestConsole;
@@ -129,10 +129,9 @@ test('charts that are in view are drawn before those further down, which come wi
   );
   await tab.goto(`${console.gateway.url}/console/overview?range=7d`);
   await tab.locator('main canvas').first().waitFor();
-  await tab.waitForFunction(
+  await settled(
+    tab,
     `document.querySelectorAll('main .chart-canvas').length >= 6 && !document.querySelector('main .chart-canvas:empty')`,
-    undefined,
-    { timeout: 30_000 },
   );
   const drawn = (await tab.evaluate('globalThis.drawn')) as { isInView: boolean; timers: number }[];
   await close();

@@ -87,8 +87,9 @@ describe('half a body', () => {
     expect(begun).toBe(1);
     await eventually('the provider was let go', () => ended === 1);
     expect((await gateway.api.get('/v1/files')).json.data).toEqual([]);
-    const [entry] = (await gateway.api.get('/v1/logs?status=408&path=/v1/proxy/files')).json.data;
-    expect(entry).toMatchObject({ failed_by: 'client', error_code: 'body_too_slow' });
+    const entry = async () => (await gateway.api.get('/v1/logs?status=408&path=/v1/proxy/files')).json.data[0];
+    await eventually('it is in the log', async () => (await entry()) !== undefined);
+    expect(await entry()).toMatchObject({ failed_by: 'client', error_code: 'body_too_slow' });
   });
 });
 
