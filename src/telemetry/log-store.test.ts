@@ -76,6 +76,7 @@ function logStoreContract(name: string, newTarget: () => Promise<LogTarget>) {
           `asked ${id}`,
         );
       expect(await store.erase({ workspaceId: doomed }, 10)).toBe(0);
+      expect(await erased({ organisationId: organisationId!, userId: 'bob', names: [] })).toEqual([1, 0]);
     });
 
     test('what guardrails found later is added to a record, in whatever order the two come', async () => {

@@ -188,7 +188,7 @@ function eraseIn(
     if ('workspaceId' in whose) return remove(await inWorkspace.execute());
     const ofOrganisation = inWorkspace.where('organisation_id', '=', whose.organisationId);
     const own = await ofOrganisation.where('user_id', '=', whose.userId).execute();
-    if (own.length > 0) return remove(own);
+    if (own.length > 0 || whose.names.length === 0) return remove(own);
     const named = transaction
       .selectFrom('request_log_labels')
       .select('log_id')
