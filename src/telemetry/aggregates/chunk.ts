@@ -1,5 +1,5 @@
 import { type Amount, nothing, SUMS } from './amount.ts';
-import { count as countIn, type Histogram, inOrder, type Spectrum } from './histogram.ts';
+import { count as countIn, type Histogram, inOrder } from './histogram.ts';
 import { columnOf, type Layout, layInRuns, layPlainly, readColumns } from './layout.ts';
 
 /**
@@ -97,22 +97,6 @@ class Reading {
     return this.at + length;
   }
 
-  /** Passes over so many histograms: a question means few of many. */
-  pass(count: number): void {
-    const bytes = this.#bytes;
-    let at = this.at;
-    for (let left = count; left > 0; left--) {
-      const length = bytes[at]!;
-      if (length < 128) {
-        at += 1 + length;
-        continue;
-      }
-      this.at = at;
-      at = this.endOfNext();
-    }
-    this.at = at;
-  }
-
   nextSigned(): number {
     const value = this.next();
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
@@ -151,20 +135,6 @@ function packHistograms(histograms: readonly Histogram[]): Uint8Array {
     pen.putLengthAt(place);
   }
   return pen.written();
-}
-
-/** Adds the histograms of some cells, which are in order, each to the one it belongs to: the first of them is number 0. */
-export function addHistograms(bytes: Uint8Array, cells: Int32Array, to: (number: number) => Spectrum): void {
-  const reading = new Reading(bytes);
-  let passed = 0;
-  for (let number = 0; number < cells.length; number++) {
-    reading.pass(cells[number]! - passed);
-    passed = cells[number]! + 1;
-    const spectrum = to(number);
-    const end = reading.endOfNext();
-    spectrum.addPacked(bytes, reading.at, end);
-    reading.at = end;
-  }
 }
 
 function readHistograms(bytes: Uint8Array, to: readonly Histogram[]): void {

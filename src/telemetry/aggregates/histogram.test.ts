@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { seeded } from '../../../test/fuzz.ts';
 import { nothing } from './amount.ts';
-import { addHistograms, pack } from './chunk.ts';
+import { pack } from './chunk.ts';
 import {
   addAll,
   addPairs,
@@ -11,6 +11,7 @@ import {
   inOrder,
   pairsOf,
   percentileOf,
+  Spectra,
   Spectrum,
 } from './histogram.ts';
 
@@ -74,7 +75,7 @@ test('histograms that were added to empty ones, or begun like others, change by 
     const bucket = random.below(random.chance(0.9) ? 100 : 1_500);
     switch (random.below(4)) {
       case 0:
-        spectra.push(new Spectrum(random.chance(0.5) ? spectra[other] : null));
+        spectra.push(new Spectrum());
         maps.push(new Map());
         break;
       case 1:
@@ -112,11 +113,47 @@ test('histograms of cells are read as they were written, large counts and losses
   });
   const { durations } = pack(cells, 1, 'in runs');
   const meant = cells.filter(() => random.chance(0.5));
-  const read = meant.map(() => new Spectrum());
-  addHistograms(
-    durations,
-    Int32Array.from(meant, ({ key: [id] }) => id!),
-    (number) => read[number]!,
-  );
-  for (const [at, { amount }] of meant.entries()) expect([...read[at]!]).toEqual(inOrder(amount.durations) as never);
+  const read = new Spectra();
+  for (const _ of meant) read.begin();
+  const ids = Int32Array.from(meant, ({ key: [id] }) => id!);
+  read.add(durations, ids, Int32Array.from(meant.keys()));
+  for (const [at, { amount }] of meant.entries()) expect([...read.of(at)]).toEqual(inOrder(amount.durations) as never);
+});
+
+test('histograms of many cells are added up where each belongs, and change by themselves then', () => {
+  const expected: Histogram[] = [];
+  const spectra = new Spectra();
+  for (let chunk = 0; chunk < 40; chunk++) {
+    const cells = Array.from({ length: 1 + random.below(60) }, (_, id) => {
+      const amount = nothing();
+      amount.sums.calls = 1;
+      const around = random.below(1_500);
+      for (let left = random.below(300); left > 0; left--)
+        amount.durations.set(
+          around + random.below(random.chance(0.9) ? 90 : 700),
+          random.pick([1, 2, 70, -1, 2 ** 33]),
+        );
+      return { key: [id], amount };
+    });
+    const ids = cells.flatMap(({ key: [id] }) => (random.chance(0.6) ? [id!] : []));
+    const numbers = ids.map((id) => {
+      const number = random.chance(0.2) ? expected.length : random.below(expected.length + 1);
+      if (number === expected.length) {
+        expected.push(new Map());
+        spectra.begin();
+      }
+      addAll(expected[number]!, cells[id]!.amount.durations);
+      return number;
+    });
+    spectra.add(pack(cells, 1, 'in runs').durations, Int32Array.from(ids), Int32Array.from(numbers));
+  }
+  expect(expected.length).toBeGreaterThan(64);
+  const pairs = (histogram: Histogram) => inOrder(histogram).filter(([, times]) => times !== 0);
+  const shown = expected.map(pairs);
+  for (const number of expected.keys()) {
+    const one = spectra.of(number);
+    expect(pairs(one)).toEqual(shown[number]!);
+    one.add(700, 1);
+    expect(pairs(spectra.of(number))).toEqual(shown[number]!);
+  }
 });

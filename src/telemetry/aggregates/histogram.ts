@@ -41,9 +41,14 @@ export function percentileOf(histogram: Histogram, hundredths: number): number |
 /** Buckets that are added on either side when a value lies outside, so that this is seldom needed: seven times as much. */
 const MARGIN = 96;
 
-/** No wider than this, one is begun as wide as another. */
-const MOST_ALIKE = 512;
 const EMPTY = new Float64Array(0);
+
+/** As wide as has a place for that bucket: by no less than half of what there is, so that many values in no order make few copies. */
+function widened(first: number, length: number, bucket: number): { readonly first: number; readonly end: number } {
+  const margin = Math.max(MARGIN, length >> 1);
+  if (length === 0) return { first: bucket - margin, end: bucket + margin };
+  return { first: Math.min(first, bucket - margin), end: Math.max(first + length, bucket + margin) };
+}
 
 /** A histogram that much is added to: a place for each bucket between its least and its greatest value. */
 export class Spectrum implements Histogram {
@@ -51,11 +56,14 @@ export class Spectrum implements Histogram {
   #times = EMPTY;
   /** Another one has the same memory: who changes something copies it first. */
   #isShared = false;
-  #like: Spectrum | null;
 
-  /** `like`: what comes will be about as wide as that, and need not grow to it step by step. */
-  constructor(like: Spectrum | null = null) {
-    this.#like = like;
+  /** Of how often each bucket occurred, from the first on; the memory stays its owner's. */
+  static of(first: number, times: Float64Array<ArrayBuffer>): Spectrum {
+    const spectrum = new Spectrum();
+    spectrum.#first = first;
+    spectrum.#times = times;
+    spectrum.#isShared = true;
+    return spectrum;
   }
 
   get(bucket: number): number {
@@ -74,41 +82,6 @@ export class Spectrum implements Histogram {
     if (place < 0 || place >= this.#times.length) place = this.#placeOf(bucket);
     if (this.#isShared) this.#own();
     this.#times[place]! += times;
-  }
-
-  /**
-   * Adds what `packHistograms` has written: pairs of how far a bucket is from the one before, and how often. In one loop, because long
-   * questions spend their time here.
-   */
-  addPacked(bytes: Uint8Array, from: number, end: number): void {
-    if (this.#isShared) this.#own();
-    let [first, times] = [this.#first, this.#times];
-    let bucket = 0;
-    for (let at = from; at < end; ) {
-      let step = bytes[at++]!;
-      if (step >= 128) {
-        step &= 127;
-        for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
-          byte = bytes[at++]!;
-          step += (byte & 127) * scale;
-        }
-      }
-      let often = bytes[at++]!;
-      if (often >= 128) {
-        often &= 127;
-        for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
-          byte = bytes[at++]!;
-          often += (byte & 127) * scale;
-        }
-      }
-      bucket += step;
-      let place = bucket - first;
-      if (place < 0 || place >= times.length) {
-        place = this.#placeOf(bucket);
-        [first, times] = [this.#first, this.#times];
-      }
-      times[place]! += often % 2 === 0 ? often / 2 : -(often + 1) / 2;
-    }
   }
 
   addSpectrum(other: Spectrum): void {
@@ -150,17 +123,7 @@ export class Spectrum implements Histogram {
     const place = bucket - this.#first;
     if (place >= 0 && place < this.#times.length) return place;
     const { length } = this.#times;
-    const like = this.#like;
-    this.#like = null;
-    if (length === 0 && like && like.#times.length <= MOST_ALIKE && like.#has(bucket)) {
-      this.#first = like.#first;
-      this.#times = new Float64Array(like.#times.length);
-      return bucket - this.#first;
-    }
-    // By no less than half of what there is, so that many values in no order make few copies.
-    const margin = Math.max(MARGIN, length >> 1);
-    const first = length === 0 ? bucket - margin : Math.min(this.#first, bucket - margin);
-    const end = length === 0 ? bucket + margin : Math.max(this.#first + length, bucket + margin);
+    const { first, end } = widened(this.#first, length, bucket);
     const wider = new Float64Array(end - first);
     wider.set(this.#times, length === 0 ? 0 : this.#first - first);
     this.#first = first;
@@ -169,14 +132,121 @@ export class Spectrum implements Histogram {
     return bucket - first;
   }
 
-  #has(bucket: number): boolean {
-    return bucket >= this.#first && bucket < this.#first + this.#times.length;
-  }
-
   #own(): void {
     this.#times = this.#times.slice();
     this.#isShared = false;
   }
+}
+
+/** No wider than this, a histogram is begun as wide as the one before. */
+const MOST_ALIKE = 512;
+
+/** Histograms that much is added to, numbered and in one memory: long questions spend their time here, in one loop. */
+export class Spectra {
+  #times = new Float64Array(4_096);
+  #used = 0;
+  /** Of each, where it lies, and which buckets it has places for. */
+  #starts = new Int32Array(64);
+  #firsts = new Int32Array(64);
+  #ends = new Int32Array(64);
+  #count = 0;
+  /** The last one that was made wider. */
+  #last = -1;
+
+  /** One more, in which there is nothing yet. */
+  begin(): void {
+    if (this.#count === this.#starts.length)
+      [this.#starts, this.#firsts, this.#ends] = [larger(this.#starts), larger(this.#firsts), larger(this.#ends)];
+    this.#count++;
+  }
+
+  of(number: number): Spectrum {
+    const [start, first, end] = [this.#starts[number]!, this.#firsts[number]!, this.#ends[number]!];
+    return Spectrum.of(first, this.#times.subarray(start, start + end - first));
+  }
+
+  /**
+   * Adds histograms as `packHistograms` writes them: each with its length, and pairs of how far a bucket is from the one before, and how
+   * often. Those of some cells are meant, in order, and `numbers` says where each of these belongs; the others are passed over.
+   */
+  add(bytes: Uint8Array, cells: Int32Array, numbers: Int32Array): void {
+    let times = this.#times;
+    let [at, end, passed] = [0, 0, 0];
+    for (let next = 0; next < cells.length; next++) {
+      for (const cell = cells[next]!; passed <= cell; passed++) {
+        at = end;
+        let length = bytes[at++]!;
+        if (length >= 128) {
+          length &= 127;
+          for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
+            byte = bytes[at++]!;
+            length += (byte & 127) * scale;
+          }
+        }
+        end = at + length;
+      }
+      const number = numbers[next]!;
+      let [first, last] = [this.#firsts[number]!, this.#ends[number]!];
+      let base = this.#starts[number]! - first;
+      let bucket = 0;
+      while (at < end) {
+        let step = bytes[at++]!;
+        if (step >= 128) {
+          step &= 127;
+          for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
+            byte = bytes[at++]!;
+            step += (byte & 127) * scale;
+          }
+        }
+        let often = bytes[at++]!;
+        if (often >= 128) {
+          often &= 127;
+          for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
+            byte = bytes[at++]!;
+            often += (byte & 127) * scale;
+          }
+        }
+        bucket += step;
+        if (bucket < first || bucket >= last) {
+          this.#widen(number, bucket);
+          [first, last, times] = [this.#firsts[number]!, this.#ends[number]!, this.#times];
+          base = this.#starts[number]! - first;
+        }
+        times[base + bucket]! += often % 2 === 0 ? often / 2 : -(often + 1) / 2;
+      }
+    }
+  }
+
+  /** In new memory: where it lay stays unused. */
+  #widen(number: number, bucket: number): void {
+    const [start, before, end] = [this.#starts[number]!, this.#firsts[number]!, this.#ends[number]!];
+    const length = end - before;
+    const wide = length === 0 && this.#isLastLike(bucket) ? this.#widthOf(this.#last) : widened(before, length, bucket);
+    const needed = this.#used + wide.end - wide.first;
+    while (needed > this.#times.length) this.#times = larger(this.#times);
+    this.#times.copyWithin(this.#used + before - wide.first, start, start + length);
+    this.#starts[number] = this.#used;
+    this.#firsts[number] = wide.first;
+    this.#ends[number] = wide.end;
+    this.#used = needed;
+    this.#last = number;
+  }
+
+  #isLastLike(bucket: number): boolean {
+    if (this.#last < 0) return false;
+    const { first, end } = this.#widthOf(this.#last);
+    return bucket >= first && bucket < end && end - first <= MOST_ALIKE;
+  }
+
+  #widthOf(number: number): { readonly first: number; readonly end: number } {
+    return { first: this.#firsts[number]!, end: this.#ends[number]! };
+  }
+}
+
+function larger<Numbers extends Int32Array<ArrayBuffer> | Float64Array<ArrayBuffer>>(numbers: Numbers): Numbers {
+  const twice = new (numbers.constructor as new (length: number) => Numbers)(numbers.length * 2);
+  twice.set(numbers);
+  return twice;
 }
 
 /** Buckets, each with how often, in no order. */

@@ -1,8 +1,7 @@
 import { SUMS } from '../aggregates/amount.ts';
-import { addHistograms } from '../aggregates/chunk.ts';
 import type { Kind } from '../aggregates/cubes.ts';
 import type { Value } from '../aggregates/fact.ts';
-import { Spectrum } from '../aggregates/histogram.ts';
+import { Spectra } from '../aggregates/histogram.ts';
 import type { Column, Columns } from '../aggregates/layout.ts';
 import type { Counted, HistogramName, Wish } from './figures.ts';
 import type { Meant } from './kinds.ts';
@@ -189,8 +188,8 @@ export class Scan {
   /** Of each place, its bucket and the number of its name or line. There may be a hundred thousand: as objects they would take longer than adding up. */
   readonly #buckets: number[] = [];
   readonly #numbers: number[] = [];
-  /** Of each place; none where none are wanted. */
-  readonly #histograms: Readonly<Partial<Record<HistogramName, Spectrum>>>[] = [];
+  /** Those that are wanted, of each place. */
+  readonly #histograms: readonly (readonly [name: HistogramName, spectra: Spectra])[];
   /** One place after the other, all sums of each. */
   #totals = new Float64Array(1_024);
 
@@ -198,6 +197,7 @@ export class Scan {
     this.#names = names;
     this.#wish = wish;
     this.#sums = wish.sums.map((name) => SUMS.indexOf(name));
+    this.#histograms = (wish.histograms ?? []).map((name) => [name, new Spectra()]);
     this.#lines = wish.lines ? tableOf(this.#nameCount) : null;
   }
 
@@ -215,8 +215,9 @@ export class Scan {
       const column = sums[at];
       if (column) addColumn(column, { cells, places, totals: this.#totals, width, at });
     }
-    for (const each of this.#wish.histograms ?? [])
-      addHistograms(chunk.histograms[each]!, cells, (number) => this.#histograms[places[number]!]![each]!);
+    if (this.#histograms.length === 0) return;
+    const numbers = places instanceof Int32Array ? places : Int32Array.from(places);
+    for (const [name, spectra] of this.#histograms) spectra.add(chunk.histograms[name]!, cells, numbers);
   }
 
   found(): Counted[] {
@@ -227,7 +228,7 @@ export class Scan {
       const [name, then] = lines ? [number, null] : this.#called(number);
       const counted: Record<string, unknown> = { bucket, name, then };
       for (let at = 0; at < width; at++) counted[sums[at]!] = this.#totals[index * width + at];
-      if (this.#histograms.length > 0) Object.assign(counted, this.#histograms[index]);
+      for (const [name, spectra] of this.#histograms) counted[name] = spectra.of(index);
       return counted as Counted;
     });
   }
@@ -270,10 +271,7 @@ export class Scan {
   }
 
   #newPlace(bucket: number, number: number): number {
-    const wanted = this.#wish.histograms ?? [];
-    const last = this.#histograms.at(-1);
-    if (wanted.length > 0)
-      this.#histograms.push(Object.fromEntries(wanted.map((each) => [each, new Spectrum(last?.[each])])));
+    for (const [, spectra] of this.#histograms) spectra.begin();
     this.#numbers.push(number);
     const count = this.#buckets.push(bucket);
     const width = this.#sums.length;
