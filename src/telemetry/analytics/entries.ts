@@ -18,6 +18,7 @@ export interface EntriesOptions {
   readonly db: Kysely<LogTables>;
   readonly engine: Engine;
   readonly filter: LogFilter;
+  /** Asked where it is not known which workspaces have entries. */
   readonly workspaces: WorkspacesOf;
 }
 
@@ -37,8 +38,11 @@ export const WHOLE_ENTRIES: Selection = {
   groups: 0,
 };
 
-/** Runs a selection over a slice; one group may come in several rows. */
-export type Entries = <Row>(selection: Selection, slice: TimeRange) => Promise<Row[]>;
+/** Workspaces that may have entries of a time; null stands for "none". */
+export type Workspaces = readonly (string | null)[];
+
+/** Runs a selection over a slice; one group may come in several rows. `known`: the workspaces, where they are known. */
+export type Entries = <Row>(selection: Selection, slice: TimeRange, known: Workspaces | null) => Promise<Row[]>;
 
 /** SQLite takes at most 500 selections in one statement, and the text of one grows with them. */
 const PLACES_AT_ONCE = 50;
@@ -47,8 +51,8 @@ const PLACES_AT_ONCE = 50;
 type Place = string | null | readonly string[];
 
 export function entriesOf({ db, engine, filter, workspaces: workspacesOf }: EntriesOptions): Entries {
-  return async <Row>({ columns, select, where, groups }: Selection, slice: TimeRange) => {
-    const places = placesIn(await workspacesOf(slice), filter);
+  return async <Row>({ columns, select, where, groups }: Selection, slice: TimeRange, known: Workspaces | null) => {
+    const places = placesIn(known ?? (await workspacesOf(slice)), filter);
     let rows: Row[] = [];
     for (let at = 0; at < places.length; at += PLACES_AT_ONCE) {
       const branches = places
@@ -67,7 +71,7 @@ export function entriesOf({ db, engine, filter, workspaces: workspacesOf }: Entr
  * Every index begins with the workspace, and both stores look up several in one. Labels are joined by workspace, so those are
  * asked about one by one.
  */
-function placesIn(workspaces: readonly (string | null)[], filter: LogFilter): readonly Place[] {
+function placesIn(workspaces: Workspaces, filter: LogFilter): readonly Place[] {
   if (asksForLabels(filter)) return workspaces;
   const named = workspaces.filter((workspace) => workspace !== null);
   return [...(named.length > 0 ? [named] : []), ...(named.length < workspaces.length ? [null] : [])];

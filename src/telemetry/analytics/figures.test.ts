@@ -10,6 +10,7 @@ import { type LogTarget, openLogStore } from '../log-store.ts';
 import { Figures, type Looked } from './figures.ts';
 import { postgresSnapshots } from './postgres-snapshots.ts';
 import { type Snapshot, type Snapshots, sqliteSnapshots } from './snapshots.ts';
+import type { Summed } from './sums.ts';
 
 afterAll(removeTemporaryFolders);
 
@@ -115,6 +116,43 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const found = await Promise.allSettled([figures.find(asking(), over), figures.find(asking(), later())]);
       expect(found[0]).toMatchObject({ status: 'rejected', reason: { code: 'analytics_too_slow' } });
       expect(found[1]).toMatchObject({ status: 'fulfilled' });
+      await close();
+    });
+
+    test('what waits is counted once, also when it has the place of something that waited before', async () => {
+      const target: LogTarget =
+        engine === 'sqlite'
+          ? { engine, file: join(temporaryFolder(), 'logs.db') }
+          : { engine, url: await createDatabase() };
+      const [writer, reader] = [await openLogStore(target, 'writer'), await openLogStore(target, 'reader')];
+      const range = { from: START, until: START + DAY_MS };
+      const filter = { organisationId: 'org', workspaceId: null };
+      const seen: number[] = [];
+      for (let count = 1; count <= 3; count++) {
+        const rows = Array.from({ length: count }, () => row({ organisation_id: 'org', created_at: START + count }));
+        await writer.insert(batchOf(...rows));
+        const [sums] = (await reader.analyse({ kind: 'sums', by: null, filter, range }, later())) as readonly Summed[];
+        seen.push(sums!.sums.calls);
+        while (await writer.tend());
+      }
+      expect(seen).toEqual([1, 1 + 2, 1 + 2 + 3]);
+      await reader.close();
+      await writer.close();
+    });
+
+    test('where the log has to be asked, the workspaces within reach are known', async () => {
+      const { figures, close } = await figuresOf(engine);
+      const log = { from: START + 90_000, until: START + 90_500 };
+      const { workspaces } = await figures.look(asking({ range: log }), later());
+      expect(workspaces).toEqual([null, 'workspace']);
+      expect(
+        (await figures.look(asking({ range: log, filter: { ...asking().filter, workspaceId: 'w' } }), later()))
+          .workspaces,
+      ).toEqual(['w']);
+      expect(
+        (await figures.look(asking({ range: log, filter: { ...asking().filter, organisationId: 'o' } }), later()))
+          .workspaces,
+      ).toEqual([null]);
       await close();
     });
 

@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import type { Engine } from '../../storage/migrate.ts';
 import type { Amount, Sum } from '../aggregates/amount.ts';
-import { type Cube, columnsOfCube, type KindCube } from '../aggregates/cubes.ts';
+import { type Cube, columnsOfCube, type KindCube, TOTAL } from '../aggregates/cubes.ts';
 import type { Source, Value } from '../aggregates/fact.ts';
 import { GRAINS } from '../aggregates/grains.ts';
 import { areSeldom, narrowed, readColumns } from '../aggregates/layout.ts';
@@ -9,7 +9,7 @@ import { type State, stateIn } from '../aggregates/state.ts';
 import { wholesOf } from '../aggregates/wholes.ts';
 import type { LogFilter } from '../log-query.ts';
 import { workspacesWithin } from '../log-workspaces.ts';
-import { entriesOf, WHOLE_ENTRIES } from './entries.ts';
+import { entriesOf, WHOLE_ENTRIES, type Workspaces } from './entries.ts';
 import { type By, conditionsIn, Kinds, type Meant, meantBy } from './kinds.ts';
 import { type Piece, type Plan, planOf, resolutionAt } from './plan.ts';
 import { type Chunk, cellsMeant, type Known, namesBy, Scan, type Tallied, verdictsOn } from './scan.ts';
@@ -63,6 +63,8 @@ export interface Look {
   readonly shortestMs: number;
   /** What is to be counted in the log. */
   readonly log: readonly TimeRange[];
+  /** Which workspaces may have entries of that; null: the log has to be asked. */
+  readonly workspaces: Workspaces | null;
   count(wish: Wish): Counted[];
   /** The same of a question about one name: one sum as columns, and what waits. */
   tally(sum: Sum): { readonly scanned: Tallied; readonly waiting: readonly Counted[] };
@@ -112,6 +114,9 @@ interface Chosen {
   readonly chunk: Chunk;
   readonly cells: Int32Array;
 }
+
+/** Of more workspaces, few have entries of a short time. */
+const MOST_WORKSPACES = 200;
 
 /** One in so many cells at most: those are kept, and not the chunk that they lie in. */
 const FEW = 2;
@@ -168,7 +173,7 @@ export class Figures {
       const left = new Set(this.#asked.splice(0, MOST_TOGETHER));
       const { size } = left;
       try {
-        await this.#snapshots((snapshot) => this.#answer(left, snapshot));
+        await this.#snapshots((snapshot) => this.#answer(left, snapshot), this.#waiting.known);
       } catch (error) {
         // Where one of them failed, it knows; the others get another moment.
         if (left.size === size) for (const each of left) this.#refuse(left, each, error);
@@ -180,8 +185,8 @@ export class Figures {
 
   /** Takes those away that were answered. */
   async #answer(left: Set<Asked>, snapshot: Snapshot): Promise<void> {
-    const { db, opening } = snapshot;
-    const moment = new Moment(snapshot, stateIn(opening.state), await this.#waiting.in(db, opening.waiting));
+    const { opening } = snapshot;
+    const moment = new Moment(snapshot, stateIn(opening.state), this.#waiting.in(opening.waiting));
     for (const asked of left) {
       try {
         if (performance.now() > asked.deadline) fail('analytics_too_slow', ANSWER_WITHIN_MS / 1_000);
@@ -218,20 +223,20 @@ export class Figures {
   async #look(looked: Looked, moment: Moment, mayRead: boolean): Promise<Look | null> {
     const { state, waiting, chosen } = moment;
     const shortestMs = resolutionAt(looked.range.from, state);
-    const fromLog: Look = { range: looked.range, shortestMs, log: [looked.range], ...NOTHING_COUNTED };
+    const all = [looked.range];
+    const fromLog = async (): Promise<Look> => ({
+      ...{ range: looked.range, shortestMs, log: all, ...NOTHING_COUNTED },
+      workspaces: await this.#workspaces(looked.filter, all, moment),
+    });
     const by = [looked.by, looked.then ?? null].filter((each) => each !== null);
     const meant = meantBy(looked.filter, by);
     const since = countedSince(looked.filter, by, state);
-    if (!meant || since === null) return fromLog;
+    if (!meant || since === null) return fromLog();
     const bucketMs = looked.isOverTime ? bucketsOf(looked.range, { shortestMs, wishedMs: looked.bucketMs }).ms : null;
     const coarsest = GRAINS.findLastIndex(({ ms }) => bucketMs === null || ms <= bucketMs);
     const plan = planOf(looked.range, state, { from: since, coarsest, now: Date.now() });
-    const { db, opening } = moment.snapshot;
     const kinds: Known[] = [];
-    for (const { cube } of meant.columns)
-      kinds.push(
-        await known(moment.kinds, cube, () => this.#kinds.of(db, cube, state.kindsChanged, opening.newestKind)),
-      );
+    for (const { cube } of meant.columns) kinds.push(await this.#kindsOf(cube, moment));
     const verdicts = meant.columns.map(({ cube, includes }, at) => {
       const key = JSON.stringify([meant.columns.length, cube, looked.filter]);
       return known(moment.verdicts, key, () => verdictsOn(kinds[at]!, includes));
@@ -246,12 +251,12 @@ export class Figures {
     for (const [at, piece] of unread.entries()) chosen.set(keyOf(piece), found[at]!);
     for (const piece of plan.pieces) {
       const meantOf = chosen.get(keyOf(piece))!;
-      if (meantOf === null) return fromLog;
+      if (meantOf === null) return fromLog();
       for (const each of meantOf) cells.push(each);
     }
     const beyond = plan.less ? await this.#entriesBeyond(looked.filter, plan.less, moment) : [];
     const still = waitingMeant([...waiting, ...beyond], plan, meant);
-    if (still === null) return fromLog;
+    if (still === null) return fromLog();
     const names = meant.names.map((naming) => namesBy(naming, kinds[naming.column]!, verdicts[naming.column]!));
     const scanned = (wish: Wish) => {
       const scan = new Scan(names, wish);
@@ -263,9 +268,33 @@ export class Figures {
       range: plan.range,
       shortestMs,
       log: plan.log,
+      workspaces: await this.#workspaces(looked.filter, plan.log, moment),
       count: (wish) => scanned(wish).found().concat(stillOf(wish)),
       tally: (sum) => ({ scanned: scanned({ sums: [sum] }).tallied(), waiting: stillOf({ sums: [sum] }) }),
     };
+  }
+
+  #kindsOf(cube: KindCube, { kinds, snapshot: { db, opening }, state }: Moment): Promise<Known> {
+    return known(kinds, cube, () => this.#kinds.of(db, cube, state.kindsChanged, opening.newestKind));
+  }
+
+  /**
+   * Which workspaces may have entries of these times. Each entry was counted when it was logged, so what is counted of workspaces alone,
+   * and what waits, names them all. Null: some of the time is not counted, or there are so many that the log knows better.
+   */
+  async #workspaces(
+    { organisationId, workspaceId }: LogFilter,
+    times: readonly TimeRange[],
+    moment: Moment,
+  ): Promise<Workspaces | null> {
+    if (workspaceId !== null) return [workspaceId];
+    if (times.length === 0 || times.some(({ from }) => from < moment.state.countedFrom)) return null;
+    const found = new Set<string | null>([null]);
+    for (const { kind } of await this.#kindsOf(TOTAL, moment))
+      if (kind.organisationId === organisationId) found.add(kind.workspaceId);
+    for (const { shared } of moment.waiting)
+      if (shared.organisationId === organisationId) found.add(shared.workspaceId);
+    return found.size > MOST_WORKSPACES ? null : [...found];
   }
 
   /** Of each piece, what is meant. Null: of some of it, that cannot be told. */
@@ -308,16 +337,16 @@ export class Figures {
   }
 
   /** Entries of a time, to be taken away from what was counted of it. */
-  #entriesBeyond(
-    { organisationId, workspaceId }: LogFilter,
-    range: TimeRange,
-    { snapshot: { db }, state, beyond }: Moment,
-  ) {
+  #entriesBeyond({ organisationId, workspaceId }: LogFilter, range: TimeRange, moment: Moment) {
+    const { snapshot, state, beyond } = moment;
     const filter = { organisationId, workspaceId };
     return known(beyond, JSON.stringify([filter, range]), async () => {
-      const workspaces = workspacesWithin(db, this.#engine, filter);
-      const entries = entriesOf({ db, engine: this.#engine, filter, workspaces });
-      const rows = await entries<Source>(WHOLE_ENTRIES, range);
+      const { db } = snapshot;
+      const entries = entriesOf({
+        ...{ db, engine: this.#engine, filter },
+        workspaces: workspacesWithin(db, this.#engine, filter),
+      });
+      const rows = await entries<Source>(WHOLE_ENTRIES, range, await this.#workspaces(filter, [range], moment));
       return waitingCells(wholesOf(rows, [...state.metadata.keys()], -1));
     });
   }

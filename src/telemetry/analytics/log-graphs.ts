@@ -112,7 +112,7 @@ export async function drawLogGraph(question: GraphQuestion, sources: Sources, de
     if (each !== null) known.push([each, row.bucket]);
   }
   const rows = async (slice: TimeRange, bucketMs: number) => {
-    const logged = await entries<LoggedRow>(selection(bucketMs), slice);
+    const logged = await entries<LoggedRow>(selection(bucketMs), slice, found.workspaces);
     return read ? logged.map((row) => ({ ...read(row), bucket: row.bucket })) : logged;
   };
   const lengths = { shortestMs: Math.max(shortestMs, MINUTE_MS), wishedMs };

@@ -82,7 +82,7 @@ async function sumsByName<Wanted extends Measure>(
   for (const row of found.rows) add(row.name, measured(measures, row));
   const selection = selectionOf(column, measures);
   const addSlice = async (slice: TimeRange) => {
-    for (const row of await entries<Counts<Wanted> & { readonly group_name: Name }>(selection, slice))
+    for (const row of await entries<Counts<Wanted> & { readonly group_name: Name }>(selection, slice, found.workspaces))
       add(nameOf(row.group_name), row);
   };
   await slices(found.log, addSlice, deadline);

@@ -20,30 +20,34 @@ const HISTORY = `
     (select value from analytics_state where name = 'kinds_changed')) as history`;
 
 /** In one round trip: a question about a short time takes most of its time to ask. */
-const BEGIN = [
-  'begin isolation level repeatable read read only',
-  HISTORY,
-  OPENING.state,
-  OPENING.waiting,
-  OPENING.newestKind,
-].join(';');
+const beginning = (known: readonly number[]) =>
+  [
+    'begin isolation level repeatable read read only',
+    HISTORY,
+    OPENING.state,
+    OPENING.waiting(known),
+    OPENING.newestKind,
+  ].join(';');
 
-async function begin(client: PoolClient): Promise<{ readonly history: string; readonly opening: Opening }> {
-  const results = (await client.query(BEGIN)) as unknown as QueryResult[];
+async function begin(
+  client: PoolClient,
+  known: readonly number[],
+): Promise<{ readonly history: string; readonly opening: Opening }> {
+  const results = (await client.query(beginning(known))) as unknown as QueryResult[];
   const [, history, state, waiting, newest] = results.map(({ rows }) => rows);
   return {
     history: history![0].history,
-    opening: { state: state!, waiting: waiting!.map(({ id }) => id), newestKind: newest![0].id },
+    opening: { state: state!, waiting: waiting!, newestKind: newest![0].id },
   };
 }
 
 export const postgresSnapshots =
   (pool: Pool, held = new HeldCells()): Snapshots =>
-  async (work) => {
+  async (work, known = []) => {
     const client = await pool.connect();
     let failure: Error | undefined;
     try {
-      const { history, opening } = await begin(client);
+      const { history, opening } = await begin(client, known);
       held.begin(history);
       const db = new Kysely<LogTables>({ dialect: new PostgresDialect({ pool: lending(client) }) });
       const result = await work({

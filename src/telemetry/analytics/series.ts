@@ -4,7 +4,7 @@ import type { Value } from '../aggregates/fact.ts';
 import { addAll, percentileOf } from '../aggregates/histogram.ts';
 import type { LogFilter } from '../log-query.ts';
 import type { Entries } from './entries.ts';
-import { type Counted, type Figures, HISTOGRAMS, type HistogramName, type Wish } from './figures.ts';
+import { type Counted, type Figures, HISTOGRAMS, type HistogramName, type Look, type Wish } from './figures.ts';
 import { countedIn, type LoggedRow, type LoggedWish, loggedBy } from './logged.ts';
 import type { SeriesQuestion } from './question.ts';
 import type { Slices } from './slices.ts';
@@ -119,7 +119,7 @@ export async function drawSeries(question: SeriesQuestion, sources: SeriesSource
   const named = new NamedEntries();
   const whole = { sums, histograms: histogramsOf(rankBy) };
   for (const row of look.count({ ...whole, isTogether: true })) addCounted(named.of(row).amount, row, whole);
-  await named.addLogged(look.log, {
+  await named.addLogged(look, {
     wish: { by: then === null ? [by] : [by, then], sums, histograms, bucketMs: buckets.ms },
     deadline,
     entries: sources.entriesFor(filter),
@@ -191,10 +191,10 @@ class NamedEntries {
     return all.filter(({ amount }) => amount.sums.calls !== 0);
   }
 
-  async addLogged(log: readonly TimeRange[], { wish, entries, slices, deadline }: Logging): Promise<void> {
+  async addLogged({ log, workspaces }: Look, { wish, entries, slices, deadline }: Logging): Promise<void> {
     const selection = loggedBy(wish);
     const addSlice = async (slice: TimeRange) => {
-      for (const row of await entries<LoggedRow>(selection, slice)) {
+      for (const row of await entries<LoggedRow>(selection, slice, workspaces)) {
         const [name = null, second = null] = selection.namesOf(row);
         const { amount, logged } = this.of({ name, then: second });
         const inBucket = logged.get(row.bucket) ?? nothing();

@@ -20,15 +20,23 @@ export interface Snapshot {
 /** What every question begins with. */
 export interface Opening {
   readonly state: readonly { readonly name: string; readonly value: number }[];
-  /** What waits for the cells, by its ids. */
-  readonly waiting: readonly number[];
+  readonly waiting: readonly WaitingRow[];
   /** No kind has a greater id. */
   readonly newestKind: number;
 }
 
+/** What waits for the cells; of what the reader knows, nothing but that it is there. */
+export interface WaitingRow {
+  readonly id: number;
+  readonly facts: string | null;
+}
+
 export const OPENING = {
   state: 'select name, value from analytics_state',
-  waiting: 'select id from analytics_waiting',
+  waiting: (known: readonly number[]) => {
+    const facts = known.length === 0 ? 'facts' : `case when id in (${known.join(', ')}) then null else facts end`;
+    return `select id, ${facts} as facts from analytics_waiting`;
+  },
   newestKind: 'select coalesce(max(id), 0) as id from analytics_kinds',
 };
 
@@ -48,8 +56,11 @@ export interface CellsRow {
 
 export type CellBytes = readonly (Uint8Array | null)[];
 
-/** Cells and what waits for them must be of one moment. */
-export type Snapshots = <Result>(work: (snapshot: Snapshot) => Promise<Result>) => Promise<Result>;
+/** Cells and what waits for them must be of one moment. `known`: the ids of what waits that the reader has read before. */
+export type Snapshots = <Result>(
+  work: (snapshot: Snapshot) => Promise<Result>,
+  known?: readonly number[],
+) => Promise<Result>;
 
 export const sqliteSnapshots =
   (db: Kysely<LogTables>): Snapshots =>
@@ -58,7 +69,8 @@ export const sqliteSnapshots =
       const ask = async <Row>(text: string) => (await sql.raw<Row>(text).execute(snapshot)).rows;
       const opening: Opening = {
         state: await ask(OPENING.state),
-        waiting: (await ask<{ id: number }>(OPENING.waiting)).map(({ id }) => id),
+        // Here an id comes again once what had it is taken into the cells, so that ids say nothing about what is known.
+        waiting: await ask(OPENING.waiting([])),
         newestKind: (await ask<{ id: number }>(OPENING.newestKind))[0]!.id,
       };
       return work({

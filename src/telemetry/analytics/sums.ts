@@ -38,7 +38,7 @@ export async function sumUp(
   for (const row of found.rows) addCounted(amountOf(row.name), row, ALL);
   const selection = loggedBy({ ...ALL, by: by === null ? [] : [by], bucketMs: null });
   const addSlice = async (slice: TimeRange) => {
-    for (const row of await entries<LoggedRow>(selection, slice))
+    for (const row of await entries<LoggedRow>(selection, slice, found.workspaces))
       addCounted(amountOf(selection.namesOf(row)[0] ?? null), countedIn(row, HISTOGRAMS), ALL);
   };
   await slices(found.log, addSlice, deadline);

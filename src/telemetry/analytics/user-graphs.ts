@@ -58,7 +58,7 @@ export async function drawUsers(
     known: waiting.flatMap((row): [UserRow, number][] =>
       row.name === null ? [] : [[{ user_id: String(row.name), requests: row.calls }, row.bucket]],
     ),
-    rows: (slice: TimeRange, bucketMs: number) => entries(byUser(bucketMs), slice),
+    rows: (slice: TimeRange, bucketMs: number) => entries(byUser(bucketMs), slice, look.workspaces),
     asks: look.log,
     slices,
     deadline,

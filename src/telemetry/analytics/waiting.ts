@@ -1,8 +1,7 @@
-import { type Kysely, sql } from 'kysely';
 import type { Amount } from '../aggregates/amount.ts';
 import { MINUTE_MS } from '../aggregates/grains.ts';
 import { type Shared, sharedIn, unpackWholes, type Wholes } from '../aggregates/wholes.ts';
-import type { LogTables } from '../log-columns.ts';
+import type { WaitingRow } from './snapshots.ts';
 
 /** What entries of one minute that have everything in common amount to, and that are not in the cells yet. */
 export interface WaitingCell {
@@ -12,21 +11,29 @@ export interface WaitingCell {
   readonly amount: Amount;
 }
 
-/** What waits to be taken into the cells. Rows never change, so each is taken apart once. */
-export class Waiting {
-  #rows = new Map<number, readonly WaitingCell[]>();
+interface Apart {
+  readonly facts: string;
+  readonly cells: readonly WaitingCell[];
+}
 
-  /** All that has these ids. */
-  async in(db: Kysely<LogTables>, ids: readonly number[]): Promise<WaitingCell[]> {
-    const fresh = ids.filter((id) => !this.#rows.has(id));
+/** What waits to be taken into the cells. Each row is taken apart once. */
+export class Waiting {
+  #rows = new Map<number, Apart>();
+
+  get known(): number[] {
+    return [...this.#rows.keys()];
+  }
+
+  /** All that lies in these rows; those that are known may come without facts. */
+  in(rows: readonly WaitingRow[]): WaitingCell[] {
     const known = this.#rows;
-    this.#rows = new Map(ids.flatMap((id) => (known.has(id) ? [[id, known.get(id)!] as const] : [])));
-    if (fresh.length > 0) {
-      const { rows } = await sql<{ id: number; facts: string }>`
-        select id, facts from analytics_waiting where id in (${sql.join(fresh.map((id) => sql.lit(id)))})`.execute(db);
-      for (const { id, facts } of rows) this.#rows.set(Number(id), waitingCells(unpackWholes(facts)));
+    this.#rows = new Map();
+    for (const { id, facts } of rows) {
+      const before = known.get(Number(id));
+      const isSame = facts === null || facts === before?.facts;
+      this.#rows.set(Number(id), isSame ? before! : { facts, cells: waitingCells(unpackWholes(facts)) });
     }
-    return [...this.#rows.values()].flat();
+    return [...this.#rows.values()].flatMap(({ cells }) => cells);
   }
 }
 
