@@ -74,18 +74,18 @@ export function startSealing({ store, sealer, guard, now, publish }: SealingDeps
 
 /** Those with records that wait, and those whose chain has not begun: an empty chain has an end, too. */
 async function organisations(db: Db): Promise<string[]> {
-  const waiting = await db
+  const found = await db
     .selectFrom('audit_records')
     .select('organisation_id')
-    .distinct()
     .where('batch', 'is', null)
+    .union(
+      db
+        .selectFrom('organisations')
+        .select('id as organisation_id')
+        .where('id', 'not in', db.selectFrom('audit_heads').select('organisation_id')),
+    )
     .execute();
-  const unbegun = await db
-    .selectFrom('organisations')
-    .select('id as organisation_id')
-    .where('id', 'not in', db.selectFrom('audit_heads').select('organisation_id'))
-    .execute();
-  return [...new Set([...waiting, ...unbegun].map(({ organisation_id }) => organisation_id))];
+  return found.map(({ organisation_id }) => organisation_id);
 }
 
 /** `moved`: the end is not the one that this node has seen last, so it must first be followed there. */

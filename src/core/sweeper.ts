@@ -1,5 +1,5 @@
 import { GatewayError } from './errors.ts';
-import { wholeSecond } from './runtime/seconds.ts';
+import { isQuiet, onWakeUp, wholeSecond } from './runtime/seconds.ts';
 
 export interface Sweeper {
   /** Resolves when a sweep under way is over. */
@@ -11,6 +11,8 @@ export interface SweeperOptions {
   readonly what: string;
   /** From the end of a sweep to the next. */
   readonly everyMs: number;
+  /** The same while no caller asks anything of this process. As usual unless given. */
+  readonly quietMs?: number;
   /** Given the signal, it ends at the next convenient place; the next one goes on there. */
   readonly sweep: (signal: AbortSignal) => Promise<unknown>;
   readonly report?: (problem: string) => void;
@@ -20,11 +22,19 @@ export interface SweeperOptions {
 const TOGETHER_FROM_MS = 10_000;
 
 /** Sweeps now and then, for as long as the process lives. */
-export function startSweeper({ what, everyMs, sweep, report = toStderr(what) }: SweeperOptions): Sweeper {
+export function startSweeper({
+  what,
+  everyMs,
+  quietMs = everyMs,
+  sweep,
+  report = toStderr(what),
+}: SweeperOptions): Sweeper {
   const stopping = new AbortController();
   const { signal } = stopping;
   let sweeping: Promise<void> = Promise.resolve();
+  let isSweeping = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let dueAt = 0;
 
   const sweepOnce = async () => {
     try {
@@ -33,22 +43,30 @@ export function startSweeper({ what, everyMs, sweep, report = toStderr(what) }: 
       // A store that is away is reported where it is watched; the next sweep does what this one did not.
       if (!(error instanceof GatewayError)) report(error instanceof Error ? error.message : String(error));
     }
-    later();
+    isSweeping = false;
+    later(isQuiet() ? quietMs : everyMs);
   };
-  const later = () => {
+  const later = (ms: number) => {
     if (signal.aborted) return;
     const now = performance.now();
     // Together with what else this process does then.
-    const delayMs = everyMs < TOGETHER_FROM_MS ? everyMs : wholeSecond(now + everyMs, everyMs) - now;
+    dueAt = ms < TOGETHER_FROM_MS ? now + ms : wholeSecond(now + ms, ms);
     timer = setTimeout(() => {
+      isSweeping = true;
       sweeping = sweepOnce();
-    }, delayMs);
+    }, dueAt - now);
     timer.unref?.();
   };
-  later();
+  const stopWaking = onWakeUp(() => {
+    if (isSweeping || dueAt <= performance.now() + everyMs) return;
+    clearTimeout(timer);
+    later(everyMs);
+  });
+  later(everyMs);
   return {
     stop: async () => {
       stopping.abort();
+      stopWaking();
       clearTimeout(timer);
       await sweeping;
     },

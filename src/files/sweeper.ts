@@ -1,4 +1,5 @@
 import { toIso } from '../core/clock.ts';
+import { SELDOM_SECONDS } from '../core/runtime/seconds.ts';
 import { type Sweeper, startSweeper } from '../core/sweeper.ts';
 import type { Db } from '../storage/store.ts';
 import { type SweepDeps, sweepFiles, sweepOrphans } from './sweep.ts';
@@ -13,6 +14,7 @@ export const startFileSweeper = (deps: Pick<SweepDeps, 'store' | 'blobs'>): Swee
   startSweeper({
     what: 'files',
     everyMs: EVERY_MS,
+    quietMs: SELDOM_SECONDS * 1_000,
     sweep: async (signal) => {
       await sweepFiles({ ...deps, signal });
       if (await takesOrphans(deps.store.db, Date.now())) await sweepOrphans({ ...deps, signal });

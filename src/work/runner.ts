@@ -1,5 +1,5 @@
 import { Pulse, type PulseOptions } from '../core/runtime/pulse.ts';
-import { RARELY_SECONDS, stayAwakeWhile, stir } from '../core/runtime/seconds.ts';
+import { RARELY_SECONDS, SELDOM_SECONDS, stayAwakeWhile, stir } from '../core/runtime/seconds.ts';
 import type { Store } from '../storage/store.ts';
 import { carryOut } from './carry-out.ts';
 import { HeldLease } from './lease.ts';
@@ -30,7 +30,7 @@ const QUIET_LOOK_MS = 10_000;
 /** The same where no other node can be. */
 const ALONE_LOOK_MS = RARELY_SECONDS * 1_000;
 /** So often do kinds look for what has expired then: who asks for it wakes the node. */
-const QUIET_SWEEP_MS = 2 * RARELY_SECONDS * 1_000;
+const QUIET_SWEEP_MS = SELDOM_SECONDS * 1_000;
 
 /** What one node runs: it claims what is due, keeps its leases, gives up those it lost, and frees those of the dead. */
 export class Runner {

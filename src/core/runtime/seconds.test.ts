@@ -1,6 +1,7 @@
 import { expect, spyOn, test } from 'bun:test';
 import { fallAsleep } from '../../../test/awake.ts';
 import { eventually } from '../../../test/process.ts';
+import { startSweeper } from '../sweeper.ts';
 import { every, isQuiet, onWakeUp, stayAwakeWhile, stir, wholeSecond } from './seconds.ts';
 
 fallAsleep();
@@ -72,6 +73,23 @@ test('what nobody waits for is put off while a process is quiet, and comes in it
   const put = rarely.turns;
   await eventually('it is done again', () => rarely.turns > put, 60_000);
   for (const task of tasks) task.stop();
+}, 120_000);
+
+test('a sweeper is put off while a process is quiet, and sweeps in its usual time when it is asked', async () => {
+  const seconds = every(1, () => {});
+  let sweeps = 0;
+  const sweeper = startSweeper({ what: 'rooms', everyMs: 500, quietMs: 1_000_000, sweep: async () => void sweeps++ });
+  await eventually('it has swept, and nobody has asked for a while', () => sweeps > 0 && isQuiet(), 60_000);
+  // The sweep that was armed before the quiet time is the last one.
+  await Bun.sleep(1_000);
+  const before = sweeps;
+  await Bun.sleep(2_000);
+  expect(sweeps).toBe(before);
+
+  stir();
+  await eventually('it sweeps again', () => sweeps > before);
+  await sweeper.stop();
+  seconds.stop();
 }, 120_000);
 
 test('what throws is told once, and keeps neither the others nor the next second from coming', async () => {

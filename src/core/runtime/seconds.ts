@@ -12,6 +12,8 @@ const SECOND_MS = 1_000;
 const QUIET_SECONDS = 5;
 /** So often is done then what no caller waits for: the next request begins with it, or finds out by itself. */
 export const RARELY_SECONDS = 60;
+/** And so often what makes room again, which costs nothing while it lies. */
+export const SELDOM_SECONDS = 2 * RARELY_SECONDS;
 /** After so long without being asked, and with nothing under way, a process is quiet. */
 const QUIET_AFTER_SECONDS = 3;
 /** The first request after a quiet time waits no longer than this for what has to be found out before it. */

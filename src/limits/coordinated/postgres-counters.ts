@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { GatewayError } from '../../core/errors.ts';
+import { every, SELDOM_SECONDS } from '../../core/runtime/seconds.ts';
 import type { Store } from '../../storage/store.ts';
 import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters/counters.ts';
 import { finiteEnd, storable } from '../counters/posting.ts';
@@ -23,7 +24,7 @@ interface Waiting {
 }
 
 const MOST_AT_ONCE = 200;
-const REAP_EVERY_MS = 30_000;
+const REAP_SECONDS = 30;
 
 /**
  * The counters of several nodes, in PostgreSQL. One reserve is one round trip; those that come while one is under way go
@@ -35,12 +36,12 @@ class PostgresCounters implements Counters {
   readonly #deps: PostgresCountersDeps;
   #queue: Waiting[] = [];
   #isAsking = false;
-  readonly #reaping: Timer;
+  readonly #reaping: { stop(): void };
 
   constructor(deps: PostgresCountersDeps) {
     this.#deps = deps;
     // Reserving reaps, too; this is for a node that gets no calls.
-    this.#reaping = setInterval(() => void this.#apply('[]', [], 0).catch(() => {}), REAP_EVERY_MS).unref();
+    this.#reaping = every(REAP_SECONDS, () => void this.#apply('[]', [], 0).catch(() => {}), SELDOM_SECONDS);
   }
 
   reserve(reservation: Reservation, holdMs: number): Promise<Verdict> {
@@ -87,7 +88,7 @@ class PostgresCounters implements Counters {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#reaping);
+    this.#reaping.stop();
     await this.#deps.ledger.close();
   }
 

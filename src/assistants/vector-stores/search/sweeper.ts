@@ -1,3 +1,4 @@
+import { SELDOM_SECONDS } from '../../../core/runtime/seconds.ts';
 import { type Sweeper, startSweeper } from '../../../core/sweeper.ts';
 import { type SweepDeps, sweepChunks } from './sweep.ts';
 
@@ -8,5 +9,6 @@ export const startChunkSweeper = (deps: Pick<SweepDeps, 'store' | 'chunks'>): Sw
   startSweeper({
     what: 'vector stores',
     everyMs: EVERY_MS,
+    quietMs: SELDOM_SECONDS * 1_000,
     sweep: (signal) => sweepChunks({ ...deps, now: Date.now, signal }),
   });
