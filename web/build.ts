@@ -95,7 +95,7 @@ function page(file: string, opens: 'shell' | 'doors', scripts: readonly string[]
   const needed = new Set([main, ...scripts].flatMap((name) => [...closure(name)]));
   needed.delete(main);
   const text = `<!doctype html>
-<html lang="en">
+<html lang="en" data-opens="${opens}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -107,7 +107,7 @@ function page(file: string, opens: 'shell' | 'doors', scripts: readonly string[]
 <script type="module" src="${ASSETS}${main}"></script>
 ${[...needed].map((name) => `<link rel="modulepreload" href="${ASSETS}${name}">`).join('\n')}
 </head>
-<body data-opens="${opens}">
+<body>
 <div id="root"></div>
 <noscript>The console needs JavaScript. The API does not: see /docs.</noscript>
 </body>

@@ -1,5 +1,6 @@
 import type { ResponseOf } from './api/client.ts';
 import { speakAs } from './api/client.ts';
+import { leaveEarly } from './api/early.ts';
 import { faultOf } from './api/fault.ts';
 import { chosenWorkspace, forgetWorkspace, hasToken, whoIsAnywhere, whoIsThere } from './api/who.ts';
 
@@ -30,7 +31,7 @@ const root = document.getElementById('root')!;
 const react = import('react-dom/client');
 const shell = () => import('./shell/app.tsx');
 // A browser with the cookie of a session is most likely signed in: the scripts of the shell and of the page run meanwhile.
-if (document.body.dataset.opens === 'shell')
+if (document.documentElement.dataset.opens === 'shell')
   void shell().then(
     ({ makeReady }) => makeReady(location.pathname),
     // Said when the shell is opened.
@@ -42,7 +43,10 @@ try {
   if (session) {
     speakAs({ csrfToken: session.csrf_token, workspace: session.workspace.slug });
     await (await shell()).open(root, session);
-  } else (await import('./doors/doors.tsx')).open(root, notice);
+  } else {
+    leaveEarly();
+    (await import('./doors/doors.tsx')).open(root, notice);
+  }
 } catch (error) {
   root.textContent = `The console could not be opened: ${error instanceof Error ? error.message : error} Load the page again.`;
 }

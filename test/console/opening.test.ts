@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { signIn } from '../people.ts';
-import { NARROW, settled, startConsole, type TestConsole } from './browser.ts';
+import { eventually } from '../process.ts';
+import { type ConsolePage, holdBack, NARROW, settled, startConsole, type TestConsole } from './browser.ts';
 import { givenPastCalls } from './past-calls.ts';
 
 let console: TestConsole;
@@ -62,6 +63,9 @@ const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   '/console/logs?range=7d&filter=status:200': ['/v1/logs'],
 };
 
+const isFigure = (each: string) => /^\/v1\/(analytics\/(graphs|series)|logs\b)/.test(each);
+const pathOf = (each: string) => each.split('?')[0]!;
+
 for (const [address, questions] of Object.entries(QUESTIONS))
   test(`opening ${address} asks each question once, before the page is there`, async () => {
     const { tab, faults, close } = await console.open('/health', { inNewWindow: true });
@@ -86,20 +90,123 @@ for (const [address, questions] of Object.entries(QUESTIONS))
     await tab.waitForLoadState('networkidle');
     const early = ((await tab.evaluate('globalThis.askedEarly')) as (string | null)[]).filter((each) => each !== null);
     await close();
-    const isFigure = (each: string) => /^\/v1\/(analytics\/(graphs|series)|logs\b)/.test(each);
     expect(asked.filter((each, at) => asked.indexOf(each) !== at)).toEqual([]);
-    expect(
-      asked
-        .filter(isFigure)
-        .map((each) => each.split('?')[0]!)
-        .toSorted(),
-    ).toEqual([...questions].toSorted());
+    expect(asked.filter(isFigure).map(pathOf).toSorted()).toEqual([...questions].toSorted());
     expect(early[0]).toBe('/v1/sessions/current');
     expect(early.filter(isFigure).toSorted()).toEqual(asked.filter(isFigure).toSorted());
     expect(faults).toEqual([]);
   });
 
-test('a page whose script does not come says so, and what it would ask is not asked', async () => {
+/** What a browser asks of the API while the first module does not come, and all that it asks once it has. */
+async function askedOnReturn(page: ConsolePage, address: string, first: readonly string[]) {
+  const { tab } = page;
+  const [early, asked]: [string[], string[]] = [[], []];
+  let isHeld = true;
+  tab.on('request', (request) => {
+    const { pathname, search } = new URL(request.url());
+    if (!pathname.startsWith('/v1/')) return;
+    asked.push(pathname + search);
+    if (isHeld) early.push(pathname);
+  });
+  const held = await holdBack(tab, 'GET', '/console/assets/main-*.js');
+  await tab.goto(console.gateway.url + address, { waitUntil: 'commit' });
+  await held.isAsked;
+  await eventually('the first script has asked', () => early.length >= first.length);
+  isHeld = false;
+  held.release();
+  return { early, asked };
+}
+
+for (const [address, questions] of Object.entries(QUESTIONS))
+  test(`who was there before has the questions of ${address} asked before any other script runs, and each once`, async () => {
+    const page = await console.open('/console/health', { inNewWindow: true });
+    await page.tab.getByRole('heading', { name: 'Health' }).waitFor();
+    const first = ['/v1/sessions/current', ...questions];
+    const { early, asked } = await askedOnReturn(page, address, first);
+    await page.tab.locator('main canvas, main tbody tr td').first().waitFor();
+    await page.tab.waitForLoadState('networkidle');
+    const { faults } = page;
+    await page.close();
+    expect(early[0]).toBe('/v1/sessions/current');
+    expect(early.toSorted()).toEqual(first.toSorted());
+    // Taken by the page, and not asked again in other words.
+    expect(asked.filter(isFigure).map(pathOf).toSorted()).toEqual([...questions].toSorted());
+    expect(asked.filter((each, at) => asked.indexOf(each) !== at)).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+
+const RIGHTS = 'gateway.rights';
+const rightsIn = ({ tab }: ConsolePage) => tab.evaluate(`localStorage.getItem('${RIGHTS}')`) as Promise<string | null>;
+
+test('what a browser keeps of the rights of its user is a guess: it opens nothing, and ends with the session', async () => {
+  const page = await console.open('/console/health', { as: 'member', inNewWindow: true });
+  const { tab, faults } = page;
+  await tab.getByRole('navigation', { name: 'Pages' }).waitFor();
+  const kept = JSON.parse((await rightsIn(page))!);
+  expect(kept.workspace.slug).toBe('default');
+  expect(kept.scopes).not.toContain('analytics.view');
+  // As if the user had had the right until now: what is asked too early is refused, and so is the page.
+  await tab.evaluate(
+    `localStorage.setItem('${RIGHTS}', ${JSON.stringify(JSON.stringify({ ...kept, scopes: ['analytics.view'] }))})`,
+  );
+  const refused: number[] = [];
+  tab.on('response', (response) => {
+    if (response.url().includes('/v1/analytics/')) refused.push(response.status());
+  });
+  await tab.goto(`${console.gateway.url}/console/explore`);
+  await tab.getByText('This page is not open to you').waitFor();
+  await eventually('the early question is answered', () => refused.length > 0);
+  expect(refused).toEqual([403]);
+  expect(JSON.parse((await rightsIn(page))!).scopes).toEqual(kept.scopes);
+
+  for (const words of [
+    '{',
+    'null',
+    '{"workspace":{"id":7,"slug":"default"}}',
+    '{"workspace":{"slug":"default"},"scopes":3}',
+  ]) {
+    await tab.evaluate(`localStorage.setItem('${RIGHTS}', ${JSON.stringify(words)})`);
+    await tab.goto(`${console.gateway.url}/console/explore`);
+    await tab.getByText('This page is not open to you').waitFor();
+  }
+  expect(refused).toEqual([403]);
+
+  await tab.getByRole('button', { name: 'Account of Mia' }).click();
+  await tab.getByRole('menuitem', { name: 'Sign out' }).click();
+  await tab.getByLabel('Email').waitFor();
+  expect(await rightsIn(page)).toBeNull();
+  expect(faults).toEqual([]);
+  await page.close();
+});
+
+test('an address that names another workspace has nothing asked before it is known who is there', async () => {
+  await console.gateway.given.workspace({ name: 'Elsewhere', slug: 'elsewhere' });
+  const page = await console.open('/console/health', { inNewWindow: true });
+  await page.tab.getByRole('heading', { name: 'Health' }).waitFor();
+  const { early, asked } = await askedOnReturn(page, '/console/explore?workspace=elsewhere', ['/v1/sessions/current']);
+  await eventually('the page has asked', () => asked.some(isFigure));
+  const { faults } = page;
+  await page.close();
+  expect(early).toEqual(['/v1/sessions/current']);
+  expect(asked.filter(isFigure).map((each) => new URLSearchParams(each.split('?')[1]).get('workspace_slug'))).toEqual([
+    'elsewhere',
+  ]);
+  expect(faults).toEqual([]);
+});
+
+test('who is no longer signed in gets the sign-in page, whatever was asked too early', async () => {
+  const page = await console.open('/console/health', { inNewWindow: true });
+  const { tab, faults } = page;
+  await tab.getByRole('heading', { name: 'Health' }).waitFor();
+  const [cookie] = await tab.context().cookies();
+  await tab.context().addCookies([{ ...cookie!, value: 'of-nobody' }]);
+  await tab.goto(`${console.gateway.url}/console/overview`);
+  await tab.getByLabel('Email').waitFor();
+  expect(faults).toEqual([]);
+  await page.close();
+});
+
+test('a page whose script does not come says so, and asks no more than the first script did when it was loaded once more', async () => {
   const { tab, close } = await console.open('/health', { inNewWindow: true });
   const asked: string[] = [];
   tab.on('request', (request) => asked.push(new URL(request.url()).pathname));
@@ -107,7 +214,10 @@ test('a page whose script does not come says so, and what it would ask is not as
   await tab.goto(`${console.gateway.url}/console/overview`);
   await tab.getByRole('navigation', { name: 'Pages' }).waitFor();
   await tab.getByRole('alert').waitFor();
-  expect(asked.filter((path) => path.startsWith('/v1/analytics/'))).toEqual([]);
+  // The router loads the page once more when a script is missing; by then the browser knows what its user may see.
+  const loads = asked.filter((path) => path === '/console/overview').length;
+  const figures = asked.filter((path) => path.startsWith('/v1/analytics/')).length;
+  expect(figures).toBe((loads - 1) * QUESTIONS['/console/overview?range=7d']!.length);
   await close();
 });
 

@@ -1,3 +1,5 @@
+import { addressOf } from './address.ts';
+import { takeEarly } from './early.ts';
 import { ApiFault, faultOf } from './fault.ts';
 import type { Paths } from './types.d.ts';
 
@@ -36,24 +38,14 @@ export const onSignedOut = (action: () => void) => {
   leave = action;
 };
 
-function addressOf(path: string, params: Readonly<Record<string, string>> = {}, query: object = {}): string {
-  const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(params[name] ?? ''));
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
-    if (value === undefined || value === null || value === '') continue;
-    search.set(name, Array.isArray(value) ? value.join(',') : String(value));
-  }
-  const text = search.toString();
-  return text ? `${filled}?${text}` : filled;
-}
-
 /** Any request to the gateway, as the signed-in user. Answers the response as it is; throws only when none came. */
 export async function send(address: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   if (own.csrfToken) headers.set('x-gateway-csrf', own.csrfToken);
   if (own.workspace) headers.set('x-gateway-workspace', own.workspace);
   try {
-    return await fetch(address, { credentials: 'same-origin', ...init, headers });
+    const early = (init.method ?? 'GET') === 'GET' ? takeEarly(address, own.workspace) : null;
+    return await (early ?? fetch(address, { credentials: 'same-origin', ...init, headers }));
   } catch (error) {
     if (init.signal?.aborted) throw error;
     throw new ApiFault('The gateway does not answer.', { status: 0, code: 'network' });

@@ -1,6 +1,14 @@
-import { keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  type QueryClient,
+  queryOptions,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 import { toast } from '../design/toast.tsx';
 import { api, type Options, type PathsWith, type ResponseOf } from './client.ts';
+import type { Question } from './early.ts';
 
 type GetOptions<P extends PathsWith<'get'>> = Omit<Options<P, 'get'>, 'body' | 'signal'>;
 
@@ -11,6 +19,12 @@ export const query = <P extends PathsWith<'get'>>(path: P, options: GetOptions<P
     queryFn: ({ signal }): Promise<ResponseOf<P>> =>
       (api.get as (path: P, options: unknown) => Promise<ResponseOf<P>>)(path, { ...options, signal }),
   });
+
+/** Asks what a page will ask, by the same queries. */
+export function askAll(queries: QueryClient, questions: readonly Question[]) {
+  for (const { path, query: asked } of questions)
+    void queries.prefetchQuery(query(path as PathsWith<'get'>, { query: asked } as never));
+}
 
 /** Reads and keeps what a GET answers; `enabled: false` waits, `keepsLast` shows the answer of before while another comes. */
 export const useApi = <P extends PathsWith<'get'>>(

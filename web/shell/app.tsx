@@ -12,8 +12,9 @@ import {
   retainSearchParams,
 } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
+import { leaveEarly } from '../api/early.ts';
 import { ApiFault } from '../api/fault.ts';
-import { rememberWorkspace } from '../api/who.ts';
+import { rememberRights, rememberWorkspace } from '../api/who.ts';
 import { EmptyState, ErrorNote } from '../design/states.tsx';
 import { ToastPlace } from '../design/toast.tsx';
 import { type Opening, PAGES, type Page } from '../pages.ts';
@@ -50,9 +51,12 @@ const mayOpen = ({ scopes }: Page, session: Session) => scopes.every((scope) => 
 
 const asked = (page: Page, opening: Opening) =>
   page.load().then(
-    ({ ask }) => ask?.(queries, opening),
+    ({ ask }) => {
+      ask?.(queries, opening);
+      leaveEarly();
+    },
     // The router says that the page could not be loaded.
-    () => {},
+    leaveEarly,
   );
 
 function routerFor(session: Session) {
@@ -72,7 +76,9 @@ function routerFor(session: Session) {
       component: isOpen ? lazyRouteComponent(page.load) : Refused,
       loader: ({ cause, location }) => {
         // A pointer above a link is no wish to see the page.
-        if (isOpen && cause === 'enter') void asked(page, { session, search: location.search });
+        if (cause !== 'enter') return;
+        if (isOpen) void asked(page, { session, search: location.search });
+        else leaveEarly();
       },
       errorComponent: Failed,
     });
@@ -96,6 +102,7 @@ export function makeReady(pathname: string) {
 
 export async function open(root: HTMLElement, session: Session) {
   rememberWorkspace(session.workspace.slug);
+  rememberRights(session);
   const router = routerFor(session);
   // Shell and page are drawn at once.
   await router.load();

@@ -1,7 +1,4 @@
-import { useMemo } from 'react';
-import { useApi } from '../api/hooks.ts';
-import { term } from './range.ts';
-import { useMay, useWorkspace } from './session.tsx';
+import { term } from './reach.ts';
 
 export type Value = string | number | null;
 
@@ -53,42 +50,4 @@ export function dimensionOf(name: string): Dimension {
   const key = name.startsWith(METADATA) ? name.slice(METADATA.length) : null;
   if (key !== null && key !== '') return { value: name, label: key, termOf: (value) => term(`meta.${key}`, value) };
   return DIMENSIONS.find(({ value }) => value === name) ?? DIMENSIONS[0]!;
-}
-
-const MOST = 500;
-const NONE: Readonly<Record<string, string>> = {
-  api_key_id: '(no key)',
-  user_id: '(no user)',
-  failed_by: '(no error)',
-  error_code: '(no error)',
-  verdict: '(not looked at)',
-  cache_status: '(no cache)',
-};
-
-/** What values are called: keys and people by their names, where the role may know them. */
-export function useValueNames(): (dimension: string, value: Value) => string {
-  const { id: workspace_id } = useWorkspace();
-  const may = useMay();
-  const keys = useApi(
-    '/v1/api-keys',
-    { query: { workspace_id, page_size: MOST } },
-    { enabled: may('api_keys.list') },
-  ).data;
-  const users = useApi('/v1/admin/users', { query: { page_size: MOST } }, { enabled: may('users.list') }).data;
-  return useMemo(() => {
-    const names = new Map<string, string>();
-    for (const key of keys?.data ?? []) names.set(`api_key_id ${key.id}`, key.name);
-    for (const user of users?.data ?? [])
-      names.set(
-        `user_id ${user.id}`,
-        [user.first_name, user.last_name].filter(Boolean).join(' ') || user.username || user.email,
-      );
-    return (dimension, value) => {
-      if (value === null) return NONE[dimension] ?? '(none)';
-      const name = names.get(`${dimension} ${value}`);
-      if (name !== undefined) return name;
-      const isId = (dimension === 'api_key_id' || dimension === 'user_id') && String(value).length > 24;
-      return isId ? `${String(value).slice(0, 4)}…${String(value).slice(-6)}` : String(value);
-    };
-  }, [keys, users]);
 }

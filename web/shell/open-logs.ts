@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useCallback } from 'react';
-import { both, searchOf, useReach } from './range.ts';
+import { searchOf, useReach } from './range.ts';
+import { both } from './reach.ts';
 import { useMay } from './session.tsx';
 import type { Span } from './spans.ts';
 

@@ -1,34 +1,14 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react';
+import { openedAt } from '../api/early.ts';
 import type { Opening } from '../pages.ts';
 import { useAddress } from './address.ts';
+import { ALL, type AnalyticsQueries, isSaidIn, type OpenedView, queriesOf, type Reach, read, spanOf } from './reach.ts';
 import { useWorkspace } from './session.tsx';
-import { before, DAY, lastSpan, MOST_POINTS, PRESETS, type Span, stepOf } from './spans.ts';
-
-const USUAL = PRESETS[3];
-const LONGEST = 400 * DAY;
-
-/** What Overview, Explore and Logs have in common; it stands in the address. */
-export interface Reach {
-  /** A preset, or '' for a time that begins and ends somewhere. */
-  readonly range: string;
-  readonly from: string;
-  readonly until: string;
-  /** In the language of filters. */
-  readonly filter: string;
-  /** `all`: what people do here counts, too, and not calls of models alone. */
-  readonly calls: string;
-}
-
-function spanOf({ range, from, until }: Reach, now: number): Span {
-  const [begin, end] = [Number(from), Number(until)];
-  if (!range && begin > 0 && end > begin && end - begin <= LONGEST) return { from: begin, until: end };
-  const { ms } = PRESETS.find(({ value }) => value === range) ?? USUAL;
-  return lastSpan(ms, now);
-}
+import { MOST_POINTS, PRESETS, type Span } from './spans.ts';
 
 /** The moment that pages call now: the same for all that is on screen, until it is renewed. */
-let now = Date.now();
+let now = openedAt();
 const listeners = new Set<() => void>();
 export function renew() {
   now = Date.now();
@@ -42,29 +22,9 @@ const subscribe = (listener: () => void) => {
 /** What was looked at last in this tab: pages that share it take it over where their address says nothing. */
 let last: Reach | null = null;
 
-const read = (search: Readonly<Record<string, unknown>>): Reach => {
-  const text = (name: string) => (search[name] === undefined || search[name] === null ? '' : String(search[name]));
-  const range = text('range');
-  const hasSpan = text('from') !== '' && text('until') !== '';
-  return {
-    range: range || (hasSpan ? '' : USUAL.value),
-    from: text('from'),
-    until: text('until'),
-    filter: text('filter'),
-    calls: text('calls'),
-  };
-};
-
 /** What the address says, or what was looked at last where it says nothing. */
 const reachOf = (search: Readonly<Record<string, unknown>>): Reach =>
   last === null || isSaidIn(search) ? read(search) : last;
-const isSaidIn = (search: Readonly<Record<string, unknown>>) => KEYS.some((name) => search[name] !== undefined);
-
-const ALL = 'all';
-/** Calls of models, answered or refused: a provider was chosen. */
-const OF_MODELS = '-provider:none';
-const KEYS = ['range', 'from', 'until', 'filter', 'calls'] as const;
-
 /** A reach as it stands in the address. */
 export const searchOf = ({
   range,
@@ -158,55 +118,6 @@ export function formatSpan({ from, until }: Span): string {
 const labelOf = ({ range }: Reach, span: Span) =>
   PRESETS.find(({ value }) => value === range)?.label ?? formatSpan(span);
 
-/** A term of the language of filters; null asks for entries without a value. */
-export function term(field: string, value: string | number | null): string {
-  if (value === null) return `${field}:none`;
-  const text = String(value);
-  return `${field}:${/^[^\s,*"\\<>=]+$/.test(text) && text !== 'none' ? text : JSON.stringify(text)}`;
-}
-
-/** Both must hold. A term that stands in the filter already is not said twice. */
-export function both(filter: string, ...terms: readonly string[]): string {
-  const all = filter.trim() ? [filter.trim()] : [];
-  for (const each of terms) if (each && !` ${filter} `.includes(` ${each} `)) all.push(each);
-  return all.join(' ');
-}
-
-/** What every question to `/v1/analytics` begins with. */
-export interface AnalyticsQuery {
-  readonly time_of_generation_min: string;
-  readonly time_of_generation_max: string;
-  readonly workspace_slug: string;
-  readonly bucket_seconds: number;
-  readonly filter?: string;
-}
-
-/** That of the time that is looked at, and of the time before. */
-export interface AnalyticsQueries {
-  readonly now: AnalyticsQuery;
-  readonly before: AnalyticsQuery;
-}
-
-interface AnalyticsWish {
-  readonly slug: string;
-  readonly span: Span;
-  readonly filter: string;
-  readonly isAll: boolean;
-  readonly points: number;
-}
-
-function queriesOf({ slug, span, filter, isAll, points }: AnalyticsWish): AnalyticsQueries {
-  const asked = isAll ? filter.trim() : both(filter, OF_MODELS);
-  const about = (of: Span): AnalyticsQuery => ({
-    time_of_generation_min: String(of.from),
-    time_of_generation_max: String(of.until),
-    workspace_slug: slug,
-    bucket_seconds: stepOf(of.until - of.from, points) / 1_000,
-    ...(asked && { filter: asked }),
-  });
-  return { now: about(span), before: about(before(span)) };
-}
-
 /** `points`: more than so many are not asked for. */
 export function useAnalyticsQuery(points = MOST_POINTS): AnalyticsQueries {
   const { slug } = useWorkspace();
@@ -214,14 +125,10 @@ export function useAnalyticsQuery(points = MOST_POINTS): AnalyticsQueries {
   return useMemo(() => queriesOf({ slug, span, filter, isAll, points }), [slug, span, filter, isAll, points]);
 }
 
-export type OpenedReach = Pick<Looking, 'reach' | 'span' | 'filter' | 'isAll'>;
-
-/** What `useReach` will say in a page that is being opened. */
-export function openedReach({ search }: Opening): OpenedReach {
-  const reach = reachOf(search);
-  return { reach, span: spanOf(reach, now), filter: reach.filter, isAll: reach.calls === ALL };
-}
-
-/** What `useAnalyticsQuery` will say there. */
-export const openedQuery = (opening: Opening, points = MOST_POINTS): AnalyticsQueries =>
-  queriesOf({ ...openedReach(opening), slug: opening.session.workspace.slug, points });
+/** What `useReach` and `useWorkspace` will say in a page that is being opened. */
+export const openedView = ({ session, search }: Opening): OpenedView => ({
+  workspace: session.workspace,
+  search,
+  reach: reachOf(search),
+  now,
+});

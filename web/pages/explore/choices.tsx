@@ -1,8 +1,9 @@
 import { useEffect, useState } from 'react';
 import { Field, Input, Segmented, Select, Switch } from '../../design/field.tsx';
 import { DIMENSIONS, METADATA } from '../../shell/dimensions.ts';
-import type { Choice } from './explore.tsx';
-import { isMetric, METRIC_CHOICES, METRICS } from './metrics.ts';
+import { isMetric } from './metric-names.ts';
+import { METRIC_CHOICES, METRICS } from './metrics.ts';
+import type { Choice } from './questions.ts';
 
 const BY = [...DIMENSIONS.map(({ value, label }) => ({ value, label })), { value: METADATA, label: 'Metadata…' }];
 const LIMITS = ['3', '5', '7', '12', '20'].map((value) => ({ value, label: `Top ${value}` }));

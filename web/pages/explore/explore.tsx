@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { query, useApi } from '../../api/hooks.ts';
+import { askAll, useApi } from '../../api/hooks.ts';
 import { Button } from '../../design/button.tsx';
 import { copyText } from '../../design/copy.tsx';
 import { csvOf, save } from '../../design/download.ts';
@@ -9,56 +9,24 @@ import { EmptyState, ErrorNote, Skeleton } from '../../design/states.tsx';
 import { TimeChart } from '../../design/time-chart.tsx';
 import { toast } from '../../design/toast.tsx';
 import type { Opening } from '../../pages.ts';
-import { dimensionOf, termOfOthers, useValueNames, type Value } from '../../shell/dimensions.ts';
-import { openedFilters, useFilters } from '../../shell/filters.ts';
+import { termOfOthers, type Value } from '../../shell/dimensions.ts';
+import { useFilters } from '../../shell/filters.ts';
 import { useOpenLogs } from '../../shell/open-logs.ts';
-import { type AnalyticsQuery, openedQuery, useAnalyticsQuery, useReach } from '../../shell/range.ts';
+import { openedView, useAnalyticsQuery, useReach } from '../../shell/range.ts';
 import { isFilterFault, ReachBar, UnreadFilter } from '../../shell/reach-bar.tsx';
 import { SavedViews } from '../../shell/saved-views.tsx';
 import { useShortcut } from '../../shell/shortcuts.tsx';
+import { useValueNames } from '../../shell/value-names.ts';
 import { Choices } from './choices.tsx';
 import { linesOf, tableOf } from './drawn.ts';
-import { isMetric, METRICS } from './metrics.ts';
+import { METRICS } from './metrics.ts';
+import { chosenIn, FILTERS, MOST_BEFORE, questions, SERIES, seriesOf } from './questions.ts';
 import { SeriesTable } from './series-table.tsx';
-
-const FILTERS = {
-  metric: 'requests',
-  group: 'model',
-  subgroup: '',
-  rank: '',
-  limit: 7,
-  look: '',
-  sums: false,
-  compare: false,
-};
-export type Choice = { [Name in keyof typeof FILTERS]: (typeof FILTERS)[Name] };
 
 /** What a row stands for: some calls, all that no row names, or all. */
 export type Place = { readonly group: Value; readonly subgroup?: Value } | 'others' | 'all';
 
-/** The most that can be asked for: what has most now need not have had it before. */
-const MOST_BEFORE = 50;
-
-const SERIES = '/v1/analytics/series';
-
-const chosenIn = ({ metric, group, subgroup }: Choice) => ({
-  metric: isMetric(metric) ? metric : 'requests',
-  by: dimensionOf(group),
-  then: subgroup ? dimensionOf(subgroup) : null,
-});
-
-function seriesOf(about: AnalyticsQuery, choice: Choice, limit = choice.limit) {
-  const { metric, by, then } = chosenIn(choice);
-  const rank_by = isMetric(choice.rank) ? choice.rank : undefined;
-  return { query: { ...about, metric, group_by: by.value, subgroup_by: then?.value, rank_by, limit } };
-}
-
-export function ask(queries: QueryClient, opening: Opening) {
-  const { now, before } = openedQuery(opening);
-  const choice = openedFilters(opening, FILTERS);
-  void queries.prefetchQuery(query(SERIES, seriesOf(now, choice)));
-  if (choice.compare) void queries.prefetchQuery(query(SERIES, seriesOf(before, choice, MOST_BEFORE)));
-}
+export const ask = (queries: QueryClient, opening: Opening) => askAll(queries, questions(openedView(opening)));
 
 export default function Explore() {
   const [choice, setChoice] = useFilters(FILTERS);

@@ -1,5 +1,6 @@
 import type { ResponseOf } from '../../api/client.ts';
 import { formatBytes, formatDuration, formatMoney, formatNumber } from '../../design/format.ts';
+import type { MetricName } from './metric-names.ts';
 
 export type Series = ResponseOf<'/v1/analytics/series'>;
 
@@ -42,10 +43,8 @@ export const METRICS = {
   requests_without_cost: failures('Calls without a price'),
   request_bytes: sum('Bytes of requests', formatBytes),
   response_bytes: sum('Bytes of answers', formatBytes),
-} satisfies Record<string, Metric>;
-export type MetricName = keyof typeof METRICS;
+} satisfies Record<MetricName, Metric>;
 
-export const isMetric = (name: string): name is MetricName => Object.hasOwn(METRICS, name);
 export const METRIC_CHOICES = Object.entries(METRICS).map(([value, { label }]) => ({
   value: value as MetricName,
   label,

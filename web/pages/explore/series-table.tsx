@@ -8,7 +8,8 @@ import { Swatch } from '../../design/time-chart.tsx';
 import type { Dimension, Value } from '../../shell/dimensions.ts';
 import { valueBefore } from './drawn.ts';
 import type { Place } from './explore.tsx';
-import { formatShare, METRICS, type Metric, type MetricName, type Series } from './metrics.ts';
+import type { MetricName } from './metric-names.ts';
+import { formatShare, METRICS, type Metric, type Series } from './metrics.ts';
 
 interface Row extends Omit<Series['total'], never> {
   readonly id: string;

@@ -7,48 +7,23 @@ import {
 } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { api, type ResponseOf } from '../../api/client.ts';
+import { type EntriesWish, entriesAsked, LOGS } from './questions.ts';
 
 export type LogEntry = ResponseOf<'/v1/logs'>['data'][number];
 export type LogDetail = ResponseOf<'/v1/logs/{id}'>;
 export type Attempt = LogDetail['attempts'][number];
 
-export interface EntriesWish {
-  readonly workspace_id: string;
-  readonly filter: string;
-  /** Milliseconds since the epoch. */
-  readonly from: number;
-  /** Not included; null: whatever comes. */
-  readonly until: number | null;
-  /** Changes when another time is meant: what is called the last hour begins later and later, and is the same list. */
-  readonly timeKey: string;
-}
-
-const PAGE = 100;
 const LIVE_MS = 2_000;
 /** So many entries that came while looking on are kept; then the list begins anew. */
 const MOST_FRESH = 2_000;
-/** Says which entries of the log are calls, for people who do not ask for everything that reached the gateway. */
-export const CALLS =
-  'path:/v1/chat/completions*,/v1/completions*,/v1/messages*,/v1/responses*,/v1/embeddings*,/v1/rerank*,/v1/moderations*,/v1/images/*,/v1/audio/*,/v1/proxy/*,/v1beta/*,/v1/v1beta/*,/api/*,/mcp*,*/mcp';
-
 const newestFirst = (one: LogEntry, other: LogEntry): number =>
   other.created_at - one.created_at || (other.id < one.id ? -1 : other.id > one.id ? 1 : 0);
 
 const keyOf = ({ workspace_id, filter, timeKey }: Pick<EntriesWish, 'workspace_id' | 'filter' | 'timeKey'>) =>
   ['/v1/logs', workspace_id, filter, timeKey] as const;
 
-const asking =
-  ({ workspace_id, filter, from, until }: EntriesWish) =>
-  (after: string | undefined, signal: AbortSignal) =>
-    api.get('/v1/logs', {
-      query: {
-        ...{ workspace_id, limit: PAGE, start_time: String(from) },
-        ...(filter && { filter }),
-        ...(until !== null && { end_time: String(until) }),
-        ...(after && { after }),
-      },
-      signal,
-    });
+const asking = (wish: EntriesWish) => (after: string | undefined, signal: AbortSignal) =>
+  api.get(LOGS, { query: entriesAsked(wish, after), signal });
 
 /** Entries page by page, as they are scrolled to. */
 export const entriesQuery = (wish: EntriesWish) => {

@@ -15,16 +15,18 @@ import { FilterBar } from '../../shell/filter-bar.tsx';
 import { withTerm } from '../../shell/filter-text.ts';
 import { useFilters } from '../../shell/filters.ts';
 import { useCommands } from '../../shell/palette.tsx';
-import { type OpenedReach, openedReach, renew, useReach } from '../../shell/range.ts';
+import { openedView, renew, useReach } from '../../shell/range.ts';
 import { RangePicker } from '../../shell/range-picker.tsx';
+import { lookedAt } from '../../shell/reach.ts';
 import { UnreadFilter } from '../../shell/reach-bar.tsx';
 import { SavedViews } from '../../shell/saved-views.tsx';
 import { useMay, useWorkspace } from '../../shell/session.tsx';
 import { useShortcut } from '../../shell/shortcuts.tsx';
 import { columnsOf } from './columns.tsx';
-import { CALLS, type EntriesWish, entriesQuery, useEntries } from './entries.ts';
+import { entriesQuery, useEntries } from './entries.ts';
 import { EntryPanel } from './entry-panel.tsx';
 import { useNames } from './names.ts';
+import { wishOf } from './questions.ts';
 
 const FILTERS = { live: false, open: '', tab: '' };
 const SHOWN = [
@@ -32,21 +34,8 @@ const SHOWN = [
   { value: 'all', label: 'All requests' },
 ] as const;
 
-function wishOf(workspace_id: string, { reach, span, filter, isAll }: OpenedReach): EntriesWish {
-  // A time that ends now stays open: what comes next is in it.
-  const until = reach.range === '' ? span.until : null;
-  return {
-    workspace_id,
-    // What people wrote stands first, so that the place of a fault in it is its place in the whole.
-    filter: [filter, ...(isAll ? [] : [CALLS])].filter(Boolean).join(' '),
-    from: span.from,
-    until,
-    timeKey: reach.range || `${span.from} ${until}`,
-  };
-}
-
 export const ask = (queries: QueryClient, opening: Opening) =>
-  void queries.prefetchInfiniteQuery(entriesQuery(wishOf(opening.session.workspace.id, openedReach(opening))));
+  void queries.prefetchInfiniteQuery(entriesQuery(wishOf(opening.session.workspace.id, lookedAt(openedView(opening)))));
 
 export default function Logs() {
   const { id: workspace_id } = useWorkspace();

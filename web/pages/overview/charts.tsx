@@ -7,7 +7,8 @@ import { type ChartSeries, TimeChart } from '../../design/time-chart.tsx';
 import { dimensionOf } from '../../shell/dimensions.ts';
 import { useOpenLogs } from '../../shell/open-logs.ts';
 import { type Looking, searchOf, useReach } from '../../shell/range.ts';
-import { type Figures, type Point, TOLD, type ToldBy, useTold } from './figures.ts';
+import { type Figures, type Point, useTold } from './figures.ts';
+import { TOLD, type ToldBy } from './questions.ts';
 
 const GROUP = 'overview';
 const FAILED = '-failed_by:none';

@@ -10,7 +10,8 @@ import { isFilterFault, ReachBar, UnreadFilter } from '../../shell/reach-bar.tsx
 import { SavedViews } from '../../shell/saved-views.tsx';
 import { useShortcut } from '../../shell/shortcuts.tsx';
 import { Charts } from './charts.tsx';
-import { FILTERS, type Figures, timelineOf, useOverview } from './figures.ts';
+import { type Figures, timelineOf, useOverview } from './figures.ts';
+import { FILTERS } from './questions.ts';
 import { Rankings } from './rankings.tsx';
 import { Tiles } from './tiles.tsx';
 

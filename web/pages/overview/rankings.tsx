@@ -5,10 +5,12 @@ import { formatMoney, formatNumber } from '../../design/format.ts';
 import { Card } from '../../design/layout.tsx';
 import { BarList } from '../../design/sparkline.tsx';
 import { Skeleton } from '../../design/states.tsx';
-import { dimensionOf, useValueNames } from '../../shell/dimensions.ts';
+import { dimensionOf } from '../../shell/dimensions.ts';
 import { useOpenLogs } from '../../shell/open-logs.ts';
 import { searchOf, useReach } from '../../shell/range.ts';
-import { type Metric, RANKED, type Ranked, type Series, USUAL, useRankings } from './figures.ts';
+import { useValueNames } from '../../shell/value-names.ts';
+import { type Series, useRankings } from './figures.ts';
+import { type Metric, RANKED, type Ranked, USUAL } from './questions.ts';
 
 const METRICS = [
   { value: 'requests', label: 'Requests' },
