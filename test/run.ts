@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { constants, tmpdir, totalmem } from 'node:os';
+import { availableParallelism, constants, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { findAssets } from '../src/console/assets.ts';
 import { warmUp, warmVariable } from './assistants/sandbox.ts';
 import { bundle, executable, executableVariable } from './bundle.ts';
 import { countsIn, testsIn, worthAnotherTry } from './outcome.ts';
@@ -147,18 +148,24 @@ function newTemporaryFolder(): string {
 
 const tool = (name: string) => [bun, 'x', '--bun', '--no-install', name];
 
-if (!isLong) {
-  const types = check('types', [...tool('tsc'), '--noEmit']);
+/** Each checker reads much that others read, too: on two cores four take a third more of the processor than one. */
+const CHECKERS = Math.max(1, Math.min(4, availableParallelism() - 1));
+
+async function checks(): Promise<void> {
+  const types = check('types', [...tool('tsc'), '--noEmit', '--checkers', String(CHECKERS)]);
   await check('types of the console', [...tool('tsc'), '--noEmit', '-p', 'web']);
   await check('lint and format', [...tool('biome'), 'check', '.']);
   await types;
 }
+
 /**
  * A gateway starts sandboxes at a lower priority than its own; below the lowest there is none, so here they have the same
  * as the tests, and do not wait until all others have nothing to do. And what runs beside these tests with the usual one
  * hardly notices them.
  */
 const LAST = ['nice', '-n', String(constants.priority.PRIORITY_LOW)];
+// What tests need is made beside them: hardly any of it keeps two cores busy.
+const checked = isLong ? null : checks();
 await ensureCurl();
 const postgres = await startPostgres();
 const temporary = newTemporaryFolder();
@@ -169,17 +176,18 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.exit(1);
   });
 try {
+  // What all workers would make at once.
+  process.env[sharedUrlVariable] = postgres.url;
+  const [program] = await Promise.all([isLong ? bundle() : executable(), createDatabase(), findAssets()()]);
+  await checked;
   const environment: Record<string, string> = {
     [sharedUrlVariable]: postgres.url,
     BUN_CONFIG_MAX_HTTP_REQUESTS: '65336',
     // Long tests fill more than memory has room for.
-    ...(!isLong && { TMPDIR: temporary, [executableVariable]: executable() }),
+    ...(!isLong && { TMPDIR: temporary, [executableVariable]: program }),
   };
-  // What all workers would make at once, and the snapshot of Python beside busy tests not in its time.
-  process.env[sharedUrlVariable] = postgres.url;
-  await createDatabase();
-  bundle();
-  // A machine without a sandbox is for the tests of it to tell.
+  // The snapshot of Python, which beside busy tests is not made in its time. A machine without a sandbox is for the tests of
+  // it to tell.
   await warmUp().then(
     () => {
       environment[warmVariable] = '1';
