@@ -1,6 +1,6 @@
 import { readSync, writeSync } from 'node:fs';
 import { loadTokenizer } from '../../core/tokenizer.ts';
-import { chunksOf } from './chunks.ts';
+import { BYTES, chunksOf, isOneChunk } from './chunks.ts';
 import { DocumentFault } from './document.ts';
 import { extract } from './extract-text.ts';
 import type { Asked, Told } from './protocol.ts';
@@ -26,7 +26,7 @@ const DAMAGED = new DocumentFault('invalid_file', 'The file is damaged: it canno
 async function answer({ filename, ...chunking }: Asked, bytes: Uint8Array): Promise<void> {
   try {
     const extracted = await extract(filename, bytes);
-    const tokenizer = await loadTokenizer('o200k_base');
+    const tokenizer = isOneChunk(extracted, chunking) ? BYTES : await loadTokenizer('o200k_base');
     for (const chunk of chunksOf(extracted, chunking, tokenizer)) tell({ chunk });
     tell({ end: true });
   } catch (error) {

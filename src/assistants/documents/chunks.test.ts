@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { loadTokenizer } from '../../core/tokenizer.ts';
-import { type Chunk, chunksOf } from './chunks.ts';
+import { BYTES, type Chunk, chunksOf, isOneChunk } from './chunks.ts';
 
 const tokenizer = await loadTokenizer('o200k_base');
 const cut = (text: string, chunkTokens: number, overlapTokens: number): Chunk[] => [
@@ -56,6 +56,27 @@ test('neighbours share about as many tokens as was asked for', () => {
 test('a short text is one chunk, and one of space alone is none', () => {
   expect(cut('Hello there', 800, 400)).toEqual([{ text: 'Hello there', start: 0, end: 11, locator: null }]);
   expect(cut(' \n\t ', 800, 400)).toEqual([]);
+});
+
+test('a text of so few bytes that it is one chunk needs no tokenizer, and is cut as with one', () => {
+  const chunking = { chunkTokens: 100, overlapTokens: 50 };
+  const tables = [{ start: 2, headerEnd: 8, end: 30 }];
+  const odd = ['', ' ', ' x ', '\ud800 alone', 'a,b\n1,2\n3,4\n5,6\n7,8\n9,10\nand so on'];
+  let compared = 0;
+  for (const text of [...Object.values(TEXTS).flatMap((each) => [each.slice(0, 24), each.slice(0, 100)]), ...odd])
+    for (const extracted of [
+      { text, tables: [] },
+      { text, tables },
+    ]) {
+      if (!isOneChunk(extracted, chunking)) continue;
+      const chunks = [...chunksOf(extracted, chunking, BYTES)];
+      expect(chunks).toEqual([...chunksOf(extracted, chunking, tokenizer)]);
+      expect(chunks.length).toBe(text.trim() ? 1 : 0);
+      compared++;
+    }
+  expect(compared).toBeGreaterThan(20);
+  expect(isOneChunk({ text: 'ü'.repeat(50), tables: [] }, chunking)).toBe(true);
+  expect(isOneChunk({ text: `ü${'ü'.repeat(50)}`, tables: [] }, chunking)).toBe(false);
 });
 
 test('chunks of a table begin with a row, and have its first line in front', () => {

@@ -25,6 +25,18 @@ export interface Chunking {
 /** As many as the vendor's files may have. */
 export const MOST_TOKENS = 5_000_000;
 
+/** A token is at least one byte: a text of so few is one chunk, however a tokenizer divides it. */
+export const isOneChunk = ({ text }: Extracted, { chunkTokens }: Chunking): boolean =>
+  Buffer.byteLength(text) <= chunkTokens;
+
+/** In the place of a tokenizer, for a text that is one chunk: to load a real one takes most of what reading a short file takes. */
+export const BYTES: Tokenizer = {
+  count: (text) => Buffer.byteLength(text),
+  *words(text) {
+    if (text) yield { length: text.length, tokens: Buffer.byteLength(text) };
+  },
+};
+
 interface Piece {
   readonly start: number;
   readonly end: number;
