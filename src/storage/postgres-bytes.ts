@@ -4,12 +4,15 @@ import type { Connection, PoolClient, Submittable } from 'pg';
 /** Fields of a row as the server keeps them; null: there is nothing. */
 export type BinaryRow = readonly (Uint8Array | null)[];
 
+/** Says whether it keeps the memory of the row; otherwise the next row gets it. */
+export type TakeRow = (row: BinaryRow) => boolean;
+
 /**
- * Gives each row that a statement selects to `take`, and its memory to the next row then: who keeps something copies it. The driver gets
+ * Gives each row that a statement selects to `take`. The driver gets
  * every field as text, and bytes are twice as long so, written by the server and taken apart here: for megabytes of them that is
  * most of the time of a question. A copy comes as it is. The statement takes no parameters.
  */
-export function binaryRows(client: PoolClient, select: string, take: (row: BinaryRow) => void): Promise<void> {
+export function binaryRows(client: PoolClient, select: string, take: TakeRow): Promise<void> {
   return new Promise((resolve, reject) => {
     client.query(new Copy(select, take, (error) => (error ? reject(error) : resolve())));
   });
@@ -29,13 +32,13 @@ const LENGTH_BYTES = 4;
 /** What the driver calls while the copy comes. */
 class Copy implements Submittable {
   readonly #select: string;
-  readonly #take: (row: BinaryRow) => void;
+  readonly #take: TakeRow;
   /** The driver puts its own before it, which ends the clock that watches over the statement. */
   callback: (error: Error | null) => void;
   #isToldOf = false;
   #error: Error | null = null;
 
-  constructor(select: string, take: (row: BinaryRow) => void, callback: Copy['callback']) {
+  constructor(select: string, take: TakeRow, callback: Copy['callback']) {
     this.#select = select;
     this.#take = take;
     this.callback = callback;
@@ -137,11 +140,12 @@ class Filling {
 }
 
 /** Rows as a copy has them: how many fields, and each with its length. Each piece is filled when it is asked for the next one. */
-function* rowsTo(take: (row: BinaryRow) => void): Generator<Uint8Array, undefined> {
+function* rowsTo(take: TakeRow): Generator<Uint8Array, undefined> {
   yield Buffer.alloc(HEAD_BYTES);
   const [count, length] = [Buffer.alloc(2), Buffer.alloc(4)];
   // Each begins memory of its own: what lies in it is looked at as numbers of up to eight bytes.
   const places: Uint8Array[] = [];
+  let isKept = true;
   for (;;) {
     yield count;
     const fields = count.readInt16BE();
@@ -150,11 +154,13 @@ function* rowsTo(take: (row: BinaryRow) => void): Generator<Uint8Array, undefine
     for (let field = 0; field < fields; field++) {
       yield length;
       const bytes = length.readInt32BE();
-      if ((places[field]?.length ?? -1) < bytes) places[field] = Buffer.allocUnsafeSlow(roomFor(bytes));
+      if ((places[field]?.length ?? -1) < bytes)
+        places[field] = Buffer.allocUnsafeSlow(isKept ? bytes : roomFor(bytes));
       row.push(bytes < 0 ? null : places[field]!.subarray(0, bytes));
       if (bytes > 0) yield row.at(-1)!;
     }
-    take(row);
+    isKept = take(row);
+    if (isKept) places.length = 0;
   }
 }
 

@@ -140,12 +140,16 @@ export class Spectrum implements Histogram {
 
 /** No wider than this, a histogram is begun as wide as the one before. */
 const MOST_ALIKE = 512;
+/** So many numbers are made room for at once. */
+const BLOCK = 1 << 15;
 
-/** Histograms that much is added to, numbered and in one memory: long questions spend their time here, in one loop. */
+/** Histograms that much is added to, numbered and side by side: long questions spend their time here, in one loop. */
 export class Spectra {
-  #times = new Float64Array(4_096);
-  #used = 0;
-  /** Of each, where it lies, and which buckets it has places for. */
+  readonly #blocks: Float64Array<ArrayBuffer>[] = [];
+  /** How much of the last block is. */
+  #used = BLOCK;
+  /** Of each, in which block and where it lies, and which buckets it has places for. */
+  #places = new Int32Array(64);
   #starts = new Int32Array(64);
   #firsts = new Int32Array(64);
   #ends = new Int32Array(64);
@@ -155,14 +159,19 @@ export class Spectra {
 
   /** One more, in which there is nothing yet. */
   begin(): void {
-    if (this.#count === this.#starts.length)
-      [this.#starts, this.#firsts, this.#ends] = [larger(this.#starts), larger(this.#firsts), larger(this.#ends)];
+    if (this.#count === this.#starts.length) {
+      this.#places = larger(this.#places);
+      this.#starts = larger(this.#starts);
+      this.#firsts = larger(this.#firsts);
+      this.#ends = larger(this.#ends);
+    }
     this.#count++;
   }
 
   of(number: number): Spectrum {
     const [start, first, end] = [this.#starts[number]!, this.#firsts[number]!, this.#ends[number]!];
-    return Spectrum.of(first, this.#times.subarray(start, start + end - first));
+    const times = this.#blocks[this.#places[number]!];
+    return times ? Spectrum.of(first, times.subarray(start, start + end - first)) : new Spectrum();
   }
 
   /**
@@ -170,10 +179,12 @@ export class Spectra {
    * often. Those of some cells are meant, in order, and `numbers` says where each of these belongs; the others are passed over.
    */
   add(bytes: Uint8Array, cells: Int32Array, numbers: Int32Array): void {
-    let times = this.#times;
-    let [at, end, passed] = [0, 0, 0];
+    let at = 0;
+    let end = 0;
+    let passed = 0;
     for (let next = 0; next < cells.length; next++) {
-      for (const cell = cells[next]!; passed <= cell; passed++) {
+      const cell = cells[next]!;
+      for (; passed <= cell; passed++) {
         at = end;
         let length = bytes[at++]!;
         if (length >= 128) {
@@ -186,7 +197,9 @@ export class Spectra {
         end = at + length;
       }
       const number = numbers[next]!;
-      let [first, last] = [this.#firsts[number]!, this.#ends[number]!];
+      let times = this.#blocks[this.#places[number]!] ?? EMPTY;
+      let first = this.#firsts[number]!;
+      let last = this.#ends[number]!;
       let base = this.#starts[number]! - first;
       let bucket = 0;
       while (at < end) {
@@ -198,19 +211,23 @@ export class Spectra {
             step += (byte & 127) * scale;
           }
         }
-        let often = bytes[at++]!;
-        if (often >= 128) {
-          often &= 127;
-          for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
-            byte = bytes[at++]!;
-            often += (byte & 127) * scale;
-          }
-        }
         bucket += step;
         if (bucket < first || bucket >= last) {
           this.#widen(number, bucket);
-          [first, last, times] = [this.#firsts[number]!, this.#ends[number]!, this.#times];
+          times = this.#blocks[this.#places[number]!]!;
+          first = this.#firsts[number]!;
+          last = this.#ends[number]!;
           base = this.#starts[number]! - first;
+        }
+        const few = bytes[at++]!;
+        if (few < 128) {
+          times[base + bucket]! += few & 1 ? -((few + 1) >> 1) : few >> 1;
+          continue;
+        }
+        let often = few & 127;
+        for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
+          byte = bytes[at++]!;
+          often += (byte & 127) * scale;
         }
         times[base + bucket]! += often % 2 === 0 ? often / 2 : -(often + 1) / 2;
       }
@@ -219,16 +236,22 @@ export class Spectra {
 
   /** In new memory: where it lay stays unused. */
   #widen(number: number, bucket: number): void {
-    const [start, before, end] = [this.#starts[number]!, this.#firsts[number]!, this.#ends[number]!];
-    const length = end - before;
-    const wide = length === 0 && this.#isLastLike(bucket) ? this.#widthOf(this.#last) : widened(before, length, bucket);
-    const needed = this.#used + wide.end - wide.first;
-    while (needed > this.#times.length) this.#times = larger(this.#times);
-    this.#times.copyWithin(this.#used + before - wide.first, start, start + length);
+    const [start, first, end] = [this.#starts[number]!, this.#firsts[number]!, this.#ends[number]!];
+    const length = end - first;
+    const wide = length === 0 && this.#isLastLike(bucket) ? this.#widthOf(this.#last) : widened(first, length, bucket);
+    const needed = wide.end - wide.first;
+    const before = this.#blocks[this.#places[number]!];
+    if (this.#used + needed > BLOCK) {
+      this.#blocks.push(new Float64Array(Math.max(BLOCK, needed)));
+      this.#used = 0;
+    }
+    const place = this.#blocks.length - 1;
+    if (length > 0) this.#blocks[place]!.set(before!.subarray(start, start + length), this.#used + first - wide.first);
+    this.#places[number] = place;
     this.#starts[number] = this.#used;
     this.#firsts[number] = wide.first;
     this.#ends[number] = wide.end;
-    this.#used = needed;
+    this.#used += needed;
     this.#last = number;
   }
 
@@ -243,8 +266,8 @@ export class Spectra {
   }
 }
 
-function larger<Numbers extends Int32Array<ArrayBuffer> | Float64Array<ArrayBuffer>>(numbers: Numbers): Numbers {
-  const twice = new (numbers.constructor as new (length: number) => Numbers)(numbers.length * 2);
+function larger(numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const twice = new Int32Array(numbers.length * 2);
   twice.set(numbers);
   return twice;
 }

@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os';
 import { giveBackMemory } from '../../core/runtime/idle-memory.ts';
 import type { Cube } from '../aggregates/cubes.ts';
 import { GRAINS } from '../aggregates/grains.ts';
@@ -11,7 +12,13 @@ export interface HeldOptions {
   readonly now: () => number;
 }
 
-const DEFAULTS: HeldOptions = { mostBytes: 48 << 20, unusedMs: 90_000, now: () => performance.now() };
+/** A month of everything but people is 50 MB where ten million entries are of thirty days, and of people crossed with it 70. */
+const MOST_BYTES = 128 << 20;
+/** What one part in so many of the process's memory is, where that is less. */
+const SHARE = 16;
+const mostBytes = Math.min(MOST_BYTES, Math.floor((process.constrainedMemory() || totalmem()) / SHARE));
+
+const DEFAULTS: HeldOptions = { mostBytes, unusedMs: 90_000, now: () => performance.now() };
 
 /** PostgreSQL numbers transactions in 32 bits: nothing is held long enough to meet a number again. */
 const LONGEST_MS = 3_600_000;

@@ -19,13 +19,19 @@ const HISTORY = `
     case when current_setting('server_version_num')::int >= 150000 then pg_stat_get_bgwriter_stat_reset_time() end,
     (select value from analytics_state where name = 'kinds_changed')) as history`;
 
+/** As one row: there may be hundreds, of which nearly all are known. */
+const waitingBut = (known: readonly number[]) => `
+  select string_agg(id::text, ',') as ids,
+    json_agg(json_build_array(id, facts)) filter (where id <> all('{${known}}'::bigint[])) as fresh
+  from analytics_waiting`;
+
 /** In one round trip: a question about a short time takes most of its time to ask. */
 const beginning = (known: readonly number[]) =>
   [
     'begin isolation level repeatable read read only',
     HISTORY,
     OPENING.state,
-    OPENING.waiting(known),
+    waitingBut(known),
     OPENING.newestKind,
   ].join(';');
 
@@ -35,9 +41,15 @@ async function begin(
 ): Promise<{ readonly history: string; readonly opening: Opening }> {
   const results = (await client.query(beginning(known))) as unknown as QueryResult[];
   const [, history, state, waiting, newest] = results.map(({ rows }) => rows);
+  const { ids, fresh } = waiting![0] as { ids: string | null; fresh: [id: number, facts: string][] | null };
+  const facts = new Map(fresh);
   return {
     history: history![0].history,
-    opening: { state: state!, waiting: waiting!, newestKind: newest![0].id },
+    opening: {
+      state: state!,
+      waiting: (ids?.split(',') ?? []).map((id) => ({ id: Number(id), facts: facts.get(Number(id)) ?? null })),
+      newestKind: newest![0].id,
+    },
   };
 }
 
@@ -85,11 +97,18 @@ async function readCells(client: PoolClient, held: HeldCells, { pieces, cube, co
     unseen[piece]!.delete(bucket);
     // A row has sums, whatever else it has.
     const isKnown = bytes[0] === null;
-    if (!isKnown && !held.hasRoom(lengthOf(bytes)))
-      return take({ piece, bucket, bytes, isHeld: false, own: () => bytes.map(copyOf) });
-    if (!isKnown)
-      held.keep(place, version, Object.fromEntries(columns.map((name, column) => [name, copyOf(bytes[column]!)])));
+    if (!isKnown && !held.hasRoom(lengthOf(bytes))) {
+      let isKept = false;
+      const own = () => {
+        isKept = true;
+        return bytes;
+      };
+      take({ piece, bucket, bytes, isHeld: false, own });
+      return isKept;
+    }
+    if (!isKnown) held.keep(place, version, Object.fromEntries(columns.map((name, column) => [name, bytes[column]!])));
     take({ piece, bucket, bytes: held.held(place, version, columns), isHeld: true, own: null });
+    return !isKnown;
   };
   await binaryRows(client, unknown(pieces, cube, columns, known), taken);
   for (const [piece, buckets] of unseen.entries())
@@ -117,13 +136,6 @@ function unknown(
 }
 
 const lengthOf = (bytes: CellBytes): number => bytes.reduce((sum, each) => sum + (each?.length ?? 0), 0);
-
-const copyOf = (bytes: Uint8Array | null) => {
-  if (bytes === null) return null;
-  const copy = Buffer.allocUnsafeSlow(bytes.length);
-  copy.set(bytes);
-  return copy;
-};
 
 /** As Kysely asks for connections: it gets this one, and does not give it back. */
 const lending = (client: PoolClient) => ({

@@ -33,10 +33,7 @@ export interface WaitingRow {
 
 export const OPENING = {
   state: 'select name, value from analytics_state',
-  waiting: (known: readonly number[]) => {
-    const facts = known.length === 0 ? 'facts' : `case when id in (${known.join(', ')}) then null else facts end`;
-    return `select id, ${facts} as facts from analytics_waiting`;
-  },
+  waiting: 'select id, facts from analytics_waiting',
   newestKind: 'select coalesce(max(id), 0) as id from analytics_kinds',
 };
 
@@ -50,7 +47,7 @@ export interface CellsRow {
   readonly bytes: CellBytes;
   /** They are held for other moments, too, and take no memory of this one. */
   readonly isHeld: boolean;
-  /** They are lent until the row is taken; this makes a copy to be kept. Null: they may be kept. */
+  /** They are lent until the row is taken; who says this keeps them. Null: they may be kept. */
   readonly own: (() => CellBytes) | null;
 }
 
@@ -70,7 +67,7 @@ export const sqliteSnapshots =
       const opening: Opening = {
         state: await ask(OPENING.state),
         // Here an id comes again once what had it is taken into the cells, so that ids say nothing about what is known.
-        waiting: await ask(OPENING.waiting([])),
+        waiting: await ask(OPENING.waiting),
         newestKind: (await ask<{ id: number }>(OPENING.newestKind))[0]!.id,
       };
       return work({
