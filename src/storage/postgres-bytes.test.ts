@@ -130,6 +130,7 @@ test('what fails when a row is taken fails the question, not the process, and no
   const failing = takeRows(client, 'select each from generate_series(1, 100000) as each', () => {
     taken++;
     if (taken === 2) throw new Error('no room');
+    return false;
   });
   expect(await failing.catch((error: unknown) => (error as Error).message)).toBe('no room');
   expect(taken).toBe(2);

@@ -90,6 +90,18 @@ const SESSION = LOG_COLUMNS.indexOf('session_id');
 const HOOK_RESULTS = LOG_COLUMNS.indexOf('hook_results');
 const ID = LOG_COLUMNS.indexOf('id');
 
+let lastWaiting = 0;
+
+/** Under ids that grow as long as the process runs: SQLite would give them again once what had them is gone, and readers know rows by them. */
+function waiting(raw: Database): (facts: string) => void {
+  const wait = raw.prepare(`insert into analytics_waiting (id, facts)
+    values (max(coalesce((select max(id) from analytics_waiting), 0) + 1, ?), ?)`);
+  return (facts) => {
+    lastWaiting = Math.max(lastWaiting + 1, Date.now() * 1_000);
+    wait.run(lastWaiting, facts);
+  };
+}
+
 /** Prepared statements of bun:sqlite itself: this is the one hot path of the writer thread. */
 function sqliteInsert(raw: Database, segments: BodySegments, { keys, searches, isExported }: Kept): LogSink['insert'] {
   const statements = new Statements(raw);
@@ -97,7 +109,7 @@ function sqliteInsert(raw: Database, segments: BodySegments, { keys, searches, i
   const known = raw.prepare<Earlier, [string]>(
     'select id, hook_results from request_logs where id in (select value from json_each(?))',
   );
-  const wait = raw.prepare('insert into analytics_waiting (facts) values (?)');
+  const wait = waiting(raw);
   const addCounts = counting(raw);
   const unshipped = isExported ? raw.prepare('insert into request_log_unshipped (entries, ids) values (?, ?)') : null;
   const label = raw.prepare('insert into request_log_labels values (?, ?, ?, ?, ?) on conflict do nothing');
@@ -122,7 +134,7 @@ function sqliteInsert(raw: Database, segments: BodySegments, { keys, searches, i
     for (; at < count; at++) insertRows(one, at, at + 1);
     const arrived = earlier.length === 0 ? ALL_NEW : arrivedBeside(columns[ID]!, earlier, known.all(ids));
     const facts = arrivalsOf(batch, keys, arrived);
-    if (facts !== null) wait.run(facts);
+    if (facts !== null) wait(facts);
     if (columns[HOOK_RESULTS]!.some(Boolean))
       addCounts(
         new GuardrailCounts().add(addedIn(batch.rows, arrived.added)).move(batch.rows, arrived.earlier, arrived.later),
@@ -232,10 +244,10 @@ interface ErasedRow extends Source {
 
 /** Bodies first: the entries that lead to them are found again should the process die in between. */
 function sqliteErase(raw: Database, segments: BodySegments, keys: readonly string[]): LogSink['erase'] {
-  const wait = raw.prepare('insert into analytics_waiting (facts) values (?)');
+  const wait = waiting(raw);
   const addCounts = counting(raw);
   const remove = raw.transaction((workspace: string | null, rows: readonly ErasedRow[]) => {
-    wait.run(leavingOf(rows, keys));
+    wait(leavingOf(rows, keys));
     addCounts(new GuardrailCounts().add(rows, -1));
     return removeRows(raw, workspace, rows);
   });

@@ -33,7 +33,6 @@ export interface WaitingRow {
 
 export const OPENING = {
   state: 'select name, value from analytics_state',
-  waiting: 'select id, facts from analytics_waiting',
   newestKind: 'select coalesce(max(id), 0) as id from analytics_kinds',
 };
 
@@ -61,13 +60,12 @@ export type Snapshots = <Result>(
 
 export const sqliteSnapshots =
   (db: Kysely<LogTables>): Snapshots =>
-  (work) =>
+  (work, known = []) =>
     db.transaction().execute(async (snapshot) => {
       const ask = async <Row>(text: string) => (await sql.raw<Row>(text).execute(snapshot)).rows;
       const opening: Opening = {
         state: await ask(OPENING.state),
-        // Here an id comes again once what had it is taken into the cells, so that ids say nothing about what is known.
-        waiting: await ask(OPENING.waiting),
+        waiting: await waitingAfter(snapshot, known.at(-1) ?? 0),
         newestKind: (await ask<{ id: number }>(OPENING.newestKind))[0]!.id,
       };
       return work({
@@ -81,6 +79,14 @@ export const sqliteSnapshots =
         },
       });
     });
+
+/** One process writes here, so whoever has seen an id has seen all before it. */
+const waitingAfter = async (db: Kysely<LogTables>, last: number) =>
+  (
+    await sql<WaitingRow>`select id, case when id > ${last} then facts end as facts from analytics_waiting order by id`.execute(
+      db,
+    )
+  ).rows;
 
 /** Of no pieces there is none. */
 export function selection(pieces: readonly Piece[], cube: RawBuilder<unknown>, columns: readonly CellColumn[]) {

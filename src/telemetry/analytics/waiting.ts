@@ -11,29 +11,25 @@ export interface WaitingCell {
   readonly amount: Amount;
 }
 
-interface Apart {
-  readonly facts: string;
-  readonly cells: readonly WaitingCell[];
-}
-
-/** What waits to be taken into the cells. Each row is taken apart once. */
+/** What waits to be taken into the cells. Rows never change and no id comes again, so each is taken apart once. */
 export class Waiting {
-  #rows = new Map<number, Apart>();
+  #rows = new Map<number, readonly WaitingCell[]>();
 
   get known(): number[] {
     return [...this.#rows.keys()];
   }
 
-  /** All that lies in these rows; those that are known may come without facts. */
+  /** All that lies in these rows; those that are known come without facts. */
   in(rows: readonly WaitingRow[]): WaitingCell[] {
     const known = this.#rows;
     this.#rows = new Map();
-    for (const { id, facts } of rows) {
-      const before = known.get(Number(id));
-      const isSame = facts === null || facts === before?.facts;
-      this.#rows.set(Number(id), isSame ? before! : { facts, cells: waitingCells(unpackWholes(facts)) });
-    }
-    return [...this.#rows.values()].flatMap(({ cells }) => cells);
+    const found = rows.map(({ id, facts }): [number, readonly WaitingCell[]] => {
+      const cells = facts === null ? known.get(id) : waitingCells(unpackWholes(facts));
+      if (!cells) throw new Error(`What waits as ${id} was not read.`);
+      return [id, cells];
+    });
+    this.#rows = new Map(found);
+    return found.flatMap(([, cells]) => cells);
   }
 }
 
