@@ -80,7 +80,7 @@ export const sqliteSnapshots =
       });
     });
 
-/** One process writes here, so whoever has seen an id has seen all before it. */
+/** One process writes here, so a reader that knows an id knows all before it, too. */
 const waitingAfter = async (db: Kysely<LogTables>, last: number) =>
   (
     await sql<WaitingRow>`select id, case when id > ${last} then facts end as facts from analytics_waiting order by id`.execute(
