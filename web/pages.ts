@@ -13,8 +13,11 @@ export interface Opening {
 
 interface Loaded {
   readonly default: ComponentType;
-  /** Asks what the page will ask first, before there is anything to see of it: the answers are on their way meanwhile. */
-  readonly ask?: (queries: QueryClient, opening: Opening) => void;
+  /**
+   * Asks what the page will ask first, before there is anything to see of it: the answers are on their way meanwhile. Tells when
+   * what is in view has come.
+   */
+  readonly ask?: (queries: QueryClient, opening: Opening) => Promise<unknown>;
 }
 
 export interface Page {

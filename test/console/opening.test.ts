@@ -206,6 +206,39 @@ test('who is no longer signed in gets the sign-in page, whatever was asked too e
   await page.close();
 });
 
+/** Says whether places that stand for what loads, and do not lie further down, were ever in the page. */
+const WATCH_WAITING = `new MutationObserver(() => {
+  const waiting = [...document.querySelectorAll('main .skeleton')];
+  if (waiting.some((each) => each.closest('.overview-ranks') === null)) globalThis.hasWaited = true;
+}).observe(document, { childList: true, subtree: true })`;
+const WITHOUT_HASTE = `(() => {
+  const { setTimeout } = globalThis;
+  globalThis.setTimeout = (work, ms, ...more) => (ms === 250 ? 0 : setTimeout(work, ms, ...more));
+})()`;
+
+for (const name of ['overview', 'explore', 'logs'])
+  test(`${name} is drawn once, with its answers; where they do not come soon, it is there without them`, async () => {
+    const page = await console.open('/console/health', { inNewWindow: true });
+    const { tab, faults } = page;
+    await tab.getByRole('heading', { name: 'Health' }).waitFor();
+    const title = tab.getByRole('heading', { level: 1, name: new RegExp(name, 'i') });
+    const answers = await holdBack(tab, 'GET', name === 'logs' ? '/v1/logs?*' : '/v1/analytics/**');
+    await tab.goto(`${console.gateway.url}/console/${name}?range=7d`);
+    await title.waitFor();
+    expect(await tab.locator('main .skeleton').count()).toBeGreaterThan(0);
+    answers.release();
+    await tab.locator('main canvas, main tbody tr td').first().waitFor();
+    // However long answers take on this machine, the page waits for them.
+    await tab.unrouteAll({ behavior: 'ignoreErrors' });
+    await tab.addInitScript(WITHOUT_HASTE);
+    await tab.addInitScript(WATCH_WAITING);
+    await tab.reload();
+    await tab.locator('main canvas, main tbody tr td').first().waitFor();
+    expect(await tab.evaluate('globalThis.hasWaited ?? false')).toBe(false);
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
 test('a page whose script does not come says so, and asks no more than the first script did when it was loaded once more', async () => {
   const { tab, close } = await console.open('/health', { inNewWindow: true });
   const asked: string[] = [];

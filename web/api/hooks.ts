@@ -20,10 +20,13 @@ export const query = <P extends PathsWith<'get'>>(path: P, options: GetOptions<P
       (api.get as (path: P, options: unknown) => Promise<ResponseOf<P>>)(path, { ...options, signal }),
   });
 
-/** Asks what a page will ask, by the same queries. */
-export function askAll(queries: QueryClient, questions: readonly Question[]) {
-  for (const { path, query: asked } of questions)
-    void queries.prefetchQuery(query(path as PathsWith<'get'>, { query: asked } as never));
+/** Asks what a page will ask, by the same queries; tells when those have come without which there is nothing to see. */
+export function askAll(queries: QueryClient, questions: readonly Question[]): Promise<unknown> {
+  const asked = questions.map(({ path, query: about, isBelow = false }) => ({
+    isBelow,
+    answered: queries.prefetchQuery(query(path as PathsWith<'get'>, { query: about } as never)),
+  }));
+  return Promise.all(asked.filter(({ isBelow }) => !isBelow).map(({ answered }) => answered));
 }
 
 /** Reads and keeps what a GET answers; `enabled: false` waits, `keepsLast` shows the answer of before while another comes. */

@@ -49,11 +49,16 @@ const Refused = () => (
 
 const mayOpen = ({ scopes }: Page, session: Session) => scopes.every((scope) => session.scopes.includes(scope));
 
-const asked = (page: Page, opening: Opening) =>
+/** A page is drawn once, with its answers, where they come so soon. To draw and paint places that wait for them would take as long. */
+const SOON_MS = 250;
+const soon = () => new Promise<void>((resolve) => setTimeout(resolve, SOON_MS));
+
+const asked = (page: Page, opening: Opening): Promise<unknown> =>
   page.load().then(
     ({ ask }) => {
-      ask?.(queries, opening);
+      const answered = ask?.(queries, opening);
       leaveEarly();
+      return answered && Promise.race([answered, soon()]);
     },
     // The router says that the page could not be loaded.
     leaveEarly,
@@ -77,8 +82,8 @@ function routerFor(session: Session) {
       loader: ({ cause, location }) => {
         // A pointer above a link is no wish to see the page.
         if (cause !== 'enter') return;
-        if (isOpen) void asked(page, { session, search: location.search });
-        else leaveEarly();
+        if (isOpen) return asked(page, { session, search: location.search });
+        leaveEarly();
       },
       errorComponent: Failed,
     });

@@ -35,7 +35,7 @@ const SHOWN = [
 ] as const;
 
 export const ask = (queries: QueryClient, opening: Opening) =>
-  void queries.prefetchInfiniteQuery(entriesQuery(wishOf(opening.session.workspace.id, lookedAt(openedView(opening)))));
+  queries.prefetchInfiniteQuery(entriesQuery(wishOf(opening.session.workspace.id, lookedAt(openedView(opening)))));
 
 export default function Logs() {
   const { id: workspace_id } = useWorkspace();

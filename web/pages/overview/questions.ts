@@ -42,6 +42,7 @@ export const rankedQuery = (now: AnalyticsQuery, by: string, metric: Metric) => 
 });
 
 const scopes = ['analytics.view'];
+const isBelow = true;
 
 /** Everything that the page asks first; what is in view comes before what is further down. */
 export function questions(view: OpenedView): Question[] {
@@ -50,7 +51,7 @@ export function questions(view: OpenedView): Question[] {
   const times = openedFilters(view, FILTERS).compare ? [now, before] : [now];
   return [
     ...times.map((query) => ({ path: ALL, query, scopes })),
-    ...(Object.keys(TOLD) as ToldBy[]).map((by) => ({ path: SERIES, ...toldQuery(now, by), scopes })),
-    ...RANKED.map(({ by, metric = USUAL }) => ({ path: SERIES, ...rankedQuery(few, by, metric), scopes })),
+    ...(Object.keys(TOLD) as ToldBy[]).map((by) => ({ path: SERIES, ...toldQuery(now, by), scopes, isBelow })),
+    ...RANKED.map(({ by, metric = USUAL }) => ({ path: SERIES, ...rankedQuery(few, by, metric), scopes, isBelow })),
   ];
 }
