@@ -1,3 +1,4 @@
+import type { CountQuestion, CountReply } from '../src/core/token-worker.ts';
 import type { FromWorker, LogWorkerOptions, ToWorker } from '../src/telemetry/log-worker.ts';
 
 /** So many of each role wait for the next gateway; what they hold of memory is little beside a gateway. */
@@ -91,8 +92,64 @@ class LogThread {
   }
 }
 
+const counting: Worker[] = [];
+
+/**
+ * The thread that counts tokens as a gateway sees it. To load its vocabulary takes a second, and it remembers nothing of who
+ * asked, so one that has answered all is used again by the next gateway.
+ */
+class CountingThread {
+  onmessage: ((event: MessageEvent<CountReply>) => void) | null = null;
+  onerror: ((event: ErrorEvent) => void) | null = null;
+  readonly #worker: Worker;
+  readonly #owed = new Set<number>();
+  #onClose: () => void = () => {};
+  #mayBeUsedAgain = true;
+
+  constructor(url: string | URL) {
+    const worker = counting.pop() ?? new OfBun(url);
+    this.#worker = worker;
+    worker.onmessage = (event: MessageEvent<CountReply>) => {
+      this.#owed.delete(event.data.id);
+      this.onmessage?.(event);
+    };
+    worker.onerror = (event) => {
+      this.#mayBeUsedAgain = false;
+      this.onerror?.(event);
+    };
+  }
+
+  addEventListener(_name: 'close', listener: () => void): void {
+    this.#onClose = () => {
+      this.#mayBeUsedAgain = false;
+      listener();
+    };
+    this.#worker.addEventListener('close', this.#onClose);
+  }
+
+  unref(): void {
+    this.#worker.unref();
+  }
+
+  postMessage(question: CountQuestion): void {
+    this.#owed.add(question.id);
+    this.#worker.postMessage(question);
+  }
+
+  terminate(): void {
+    this.#worker.onmessage = null;
+    this.#worker.onerror = null;
+    this.#worker.removeEventListener('close', this.#onClose);
+    if (this.#mayBeUsedAgain && this.#owed.size === 0 && counting.length === 0) counting.push(this.#worker);
+    else this.#worker.terminate();
+  }
+}
+
 /** Every other thread is Bun's own. */
 workers.Worker = new Proxy(OfBun, {
-  construct: (_target, [url, options]: [string | URL, WorkerOptions?]) =>
-    String(url).endsWith('/telemetry/log-worker.ts') ? new LogThread(url) : new OfBun(url, options),
+  construct: (_target, [url, options]: [string | URL, WorkerOptions?]) => {
+    if (String(url).endsWith('/telemetry/log-worker.ts')) return new LogThread(url);
+    if (String(url).endsWith('/core/token-worker.ts')) return new CountingThread(url);
+    return new OfBun(url, options);
+  },
 });
