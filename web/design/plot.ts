@@ -1,4 +1,5 @@
 import uPlot from 'uplot';
+import { stepsOf } from './steps.ts';
 
 export interface ChartSeries {
   readonly label: string;
@@ -70,6 +71,7 @@ export function draw(place: HTMLElement, options: PlotOptions): uPlot {
   const token = tokens();
   const isStacked = look !== 'lines';
   const tops = stacked(series, isStacked);
+  const incrs = stepsOf(tops);
   const font = `11px ${token('--font')}`;
   const axis = { stroke: token('--ink-3'), font, ticks: { show: false } };
   const bars = uPlot.paths.bars!({ align: 1, size: [0.82, 34], radius: 0.08 });
@@ -125,6 +127,7 @@ export function draw(place: HTMLElement, options: PlotOptions): uPlot {
           size: (_plot, values) => 14 + 6.4 * Math.max(2, ...(values ?? []).map((value) => value.length)),
           gap: 6,
           space: 34,
+          ...(incrs && { incrs }),
           values: (_plot, splits) => unlike(splits.map((split) => (split === 0 ? '0' : format(split)))),
         },
       ],
