@@ -13,11 +13,12 @@ import {
 import { type Lab, UNPINNED } from '../lab.ts';
 import { moment, type OpenLoopJob, type OpenLoopResult, type Span } from '../load/job.ts';
 import { DAYS, type Filling, fillLog } from '../load/log-entries.ts';
-import { percentile, percentiles, short } from '../numbers.ts';
+import { percentile, short } from '../numbers.ts';
 import { chatRequest } from '../prompt.ts';
 import { openPostgres } from '../stores.ts';
 import { pagesInBrowser } from './browser-pages.ts';
 import { CONSOLE_PAGES, consoleSpans } from './console-pages.ts';
+import { measured as measuredCalls } from './undisturbed.ts';
 
 export interface AnalyticsSample {
   readonly store: 'embedded' | 'PostgreSQL';
@@ -31,7 +32,12 @@ export interface AnalyticsSample {
   readonly p50: number;
   readonly p95: number;
   /** What the calls that pass take meanwhile, and what they took while nothing was asked; of pages alone. */
-  readonly calls?: { readonly p99: number; readonly aloneP99: number };
+  readonly calls?: {
+    readonly p99: number;
+    readonly aloneP99: number;
+    /** With those that were under way while the machine stood still: a third of a second of that is a p99 by itself. */
+    readonly p99WithStalls: number;
+  };
 }
 
 export const CALLS_PER_SECOND = 200;
@@ -152,12 +158,17 @@ async function measured(lab: Lab, place: Place, entries: number): Promise<Analyt
     opened.push({ store: place.store, entries, route: `console: ${name}`, isPage: true, p50, p95, span });
   }
   const seen = Map.groupBy(await pagesInBrowser(gateway), ({ page }) => page);
-  const answered = await passing.end();
-  const p99 = ({ from, to }: Span) => {
-    const within = answered.filter((call) => call.from >= from && call.from < to);
-    return percentiles(within.map((call) => call.to - call.from)).p99;
-  };
-  samples.push(...opened.map(({ span, ...page }) => ({ ...page, calls: { p99: p99(span), aloneP99: p99(alone) } })));
+  const { answered, stalls } = await passing.end();
+  const callsDuring = ({ from, to }: Span) =>
+    measuredCalls(
+      answered.filter((call) => call.from >= from && call.from < to),
+      stalls,
+    );
+  const aloneP99 = callsDuring(alone).undisturbed.p99;
+  for (const { span, ...page } of opened) {
+    const { all, undisturbed } = callsDuring(span);
+    samples.push({ ...page, calls: { p99: undisturbed.p99, aloneP99, p99WithStalls: all.p99 } });
+  }
   for (const [page, opened] of seen) {
     const took = opened.map(({ ms }) => ms);
     const [p50, p95] = [percentile(took, 0.5), percentile(took, 0.95)];
@@ -202,7 +213,7 @@ async function during(work: () => Promise<unknown>): Promise<Span> {
 const ROUND_MS = 5_000;
 const MOST_ROUNDS = 1_000;
 
-/** Calls at a fixed rate until told to end; then what each of them took. */
+/** Calls at a fixed rate until told to end; then what each of them took, and when the machine stood still. */
 function calls(lab: Lab, { origin }: GatewayProcess, key: string) {
   const headers = { 'content-type': 'application/json', 'x-gateway-api-key': key, 'x-gateway-virtual-key': 'bench' };
   const job: OpenLoopJob = {
@@ -216,11 +227,13 @@ function calls(lab: Lab, { origin }: GatewayProcess, key: string) {
   };
   const generator = lab.processes.converse(join(import.meta.dir, '../load/open-loop.ts'), job, lab.cores.load);
   const answered: Span[] = [];
+  const stalls: Span[] = [];
   let failed = 0;
   let isOver = false;
   const listening = (async () => {
     while (!isOver) {
-      const { arms } = await generator.next<OpenLoopResult>(10 * ROUND_MS);
+      const { arms, stalls: seen } = await generator.next<OpenLoopResult>(10 * ROUND_MS);
+      stalls.push(...seen);
       for (const arm of arms) {
         answered.push(...arm.calls);
         failed += arm.failed;
@@ -233,7 +246,7 @@ function calls(lab: Lab, { origin }: GatewayProcess, key: string) {
       await listening;
       await generator.running.end();
       if (failed > 0) lab.note(`analytics: ${failed} of the calls beside it failed`);
-      return answered;
+      return { answered, stalls };
     },
   };
 }

@@ -2,12 +2,13 @@ import { join } from 'node:path';
 import { type Contender, direct, labels } from '../contenders.ts';
 import type { Lab, SizeLabel } from '../lab.ts';
 import { sizes } from '../lab.ts';
-import type { OpenLoopJob, OpenLoopResult, Span } from '../load/job.ts';
+import type { OpenLoopJob, OpenLoopResult } from '../load/job.ts';
 import { saturate } from '../load/wrk.ts';
-import { median, type Percentiles, percentiles, short } from '../numbers.ts';
+import { median, short } from '../numbers.ts';
 import { chatRequest } from '../prompt.ts';
 import { type CpuSample, warmUp } from './cpu.ts';
 import { type PaceWatch, watchPace } from './pace.ts';
+import { measured } from './undisturbed.ts';
 
 export interface LatencySample {
   readonly name: Contender['name'];
@@ -132,17 +133,4 @@ function added(lab: Lab, contender: Contender, { size, wanted, rate }: Setting, 
     leftOut: 1 - through.undisturbed.calls / through.all.calls,
     generatorLagP99: lag.p99,
   } satisfies LatencySample;
-}
-
-/** What queued up while the machine stood still needs a while to clear. */
-const CLEARING_MS = 20;
-
-/** All calls, and those that were not under way while the machine stood still; all again where these are too few. */
-function measured(calls: readonly Span[], stalls: readonly Span[]): { all: Percentiles; undisturbed: Percentiles } {
-  const describe = (some: readonly Span[]) => percentiles(some.map(({ from, to }) => to - from));
-  const isUndisturbed = (call: Span) =>
-    !stalls.some((stall) => stall.from <= call.to && stall.to + CLEARING_MS >= call.from);
-  const undisturbed = calls.filter(isUndisturbed);
-  const all = describe(calls);
-  return { all, undisturbed: undisturbed.length < calls.length / 2 ? all : describe(undisturbed) };
 }

@@ -37,7 +37,8 @@ function callsVerdict(samples: readonly AnalyticsSample[]): Verdict[] {
   const [worst] = pages.sort((one, other) => other.p99 / other.aloneP99 - one.p99 / one.aloneP99);
   if (!worst) return [];
   const what = `p99 of calls while pages are opened, ${worst.store}, as a multiple of p99 without`;
-  const detail = ` (${worst.route}: ${short(worst.p99)} and ${short(worst.aloneP99)} ms)`;
+  const withStalls = `${short(worst.p99WithStalls)} with what was under way while the machine stood still`;
+  const detail = ` (${worst.route}: ${short(worst.p99)} and ${short(worst.aloneP99)} ms; ${withStalls})`;
   const measured = { what, unit: 'times', value: worst.p99 / worst.aloneP99, detail };
   return worst.entries >= ENTRIES ? [atMost(MOST_TIMES, measured)] : [shown(measured)];
 }
