@@ -55,11 +55,14 @@ export class ThoughtWatch {
         this.#parts(event.choice)[event.index] = watched(event.part);
         return;
       case 'part-delta':
-        this.#change(event, (part) => extended(part, event.delta));
+      case 'part-end': {
+        const parts = this.#parts(event.choice);
+        const part = parts[event.index];
+        if (part?.type !== 'reasoning') return;
+        parts[event.index] =
+          event.type === 'part-delta' ? extended(part, event.delta) : ({ ...part, ...event.end } as Part);
         return;
-      case 'part-end':
-        if (event.end) this.#change(event, (part) => ({ ...part, ...event.end }) as Part);
-        return;
+      }
       case 'finish':
         this.#found.push(...thoughtsIn(this.#parts(event.choice).filter((part) => part !== undefined)));
         this.#choices.delete(event.choice);
@@ -82,12 +85,6 @@ export class ThoughtWatch {
       this.#choices.set(choice, parts);
     }
     return parts;
-  }
-
-  #change({ choice, index }: { choice: number; index: number }, change: (part: Part) => Part) {
-    const parts = this.#parts(choice);
-    const part = parts[index];
-    if (part?.type === 'reasoning') parts[index] = change(part);
   }
 }
 

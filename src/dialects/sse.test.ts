@@ -16,6 +16,7 @@ const CASES: readonly [name: string, text: string, events: ServerSentEvent[]][] 
   ['a name and an id', 'event: ping\nid: 7\ndata: {}\n\n', [{ event: 'ping', id: '7', data: '{}' }]],
   ['several data lines', 'data: a\ndata:\ndata: b\n\n', [{ data: 'a\n\nb' }]],
   ['comments and unknown fields', ': hello\nretry: 5\nfoo: x\ndata: a\n\n: bye\n\n', [{ data: 'a' }]],
+  ['fields named nearly as known ones', 'dataset: x\neventful: y\nid2: z\ndat: q\ndata: a\n\n', [{ data: 'a' }]],
   ['a field without a colon', 'data\n\n', [{ data: '' }]],
   ['a name without data is no event', 'event: ping\n\ndata: a\n\n', [{ data: 'a' }]],
   ['a byte order mark', '\ufeffdata: a\n\n', [{ data: 'a' }]],

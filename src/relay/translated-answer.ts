@@ -149,23 +149,25 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
   const watch = isForgetful(sides.options) && sides.options.keepThoughts ? new ThoughtWatch() : null;
   let isOver = false;
   let size = 0;
+  /** What one piece has become so far. */
+  let text = '';
+  const send = (out: readonly ServerSentEvent[]) => {
+    for (const event of out) {
+      text += formatSse(event);
+      if (kept) finished ??= finalResponse(event);
+    }
+  };
+  const pass = (replyEvents: ReturnType<typeof decoder.push>) => {
+    for (const event of sides.unfencing ? replyEvents.flatMap((each) => sides.unfencing!.push(each)) : replyEvents) {
+      if (event.type === 'usage') usage = { ...usage, ...event.usage };
+      watch?.push(event);
+      if (sides.isJsonCall) for (const said of jsonEvent(event)) send(encoder.push(said));
+      else if (calls) for (const known of calls.push(event)) send(encoder.push(known));
+      else send(encoder.push(event));
+    }
+  };
   const translated = (events: readonly ServerSentEvent[], isEnd: boolean): string => {
-    let text = '';
-    const send = (out: readonly ServerSentEvent[]) => {
-      for (const event of out) {
-        text += formatSse(event);
-        if (kept) finished ??= finalResponse(event);
-      }
-    };
-    const pass = (replyEvents: ReturnType<typeof decoder.push>) => {
-      for (const event of sides.unfencing ? replyEvents.flatMap((each) => sides.unfencing!.push(each)) : replyEvents) {
-        if (event.type === 'usage') usage = { ...usage, ...event.usage };
-        watch?.push(event);
-        if (sides.isJsonCall) for (const said of jsonEvent(event)) send(encoder.push(said));
-        else if (calls) for (const known of calls.push(event)) send(encoder.push(known));
-        else send(encoder.push(event));
-      }
-    };
+    text = '';
     for (const event of events) pass(decoder.push(event));
     if (isEnd) {
       pass(decoder.end());
@@ -193,14 +195,14 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
           incoming.cancel();
           throw new FramingError(tooLarge);
         }
-        const text = piece ? translated(parser.push(piece), false) : translated(parser.end(), true);
+        const said = piece ? translated(parser.push(piece), false) : translated(parser.end(), true);
         if (finished) {
           await kept!.keep(sides.request, finished);
           finished = null;
         }
-        const thoughts = watch?.take() ?? [];
-        if (thoughts.length > 0) await sides.options.keepThoughts!(thoughts);
-        if (text !== '') return utf8.encode(text);
+        const thoughts = watch?.take();
+        if (thoughts && thoughts.length > 0) await sides.options.keepThoughts!(thoughts);
+        if (said !== '') return utf8.encode(said);
       }
       return null;
     },

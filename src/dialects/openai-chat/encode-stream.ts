@@ -57,9 +57,9 @@ export class ChatStreamEncoder implements StreamEncoder {
         return [...started, this.#chunk(event.choice, objectIn(message), { ...ext, finish_reason: reason })];
       }
       default: {
-        const started = this.#started(event.choice);
-        const said = this.#part(event, this.#choices.get(event.choice)!);
-        return started.length === 0 ? said : [...started, ...said];
+        const state = this.#choices.get(event.choice);
+        if (state) return this.#part(event, state);
+        return [...this.#started(event.choice), ...this.#part(event, this.#choices.get(event.choice)!)];
       }
     }
   }
@@ -101,8 +101,9 @@ export class ChatStreamEncoder implements StreamEncoder {
     return this.#opening;
   }
 
-  #chunk(index: number, delta: JsonObject, members: JsonObject = {}): ServerSentEvent {
-    const choice = JSON.stringify({ index, delta, logprobs: null, finish_reason: null, ...members });
+  #chunk(index: number, delta: JsonObject, members?: JsonObject): ServerSentEvent {
+    const said = { index, delta, logprobs: null, finish_reason: null };
+    const choice = JSON.stringify(members ? { ...said, ...members } : said);
     const usage = this.#context.request.includeUsage ? ',"usage":null' : '';
     return { data: `${this.#opened()},"choices":[${choice}]${usage}}` };
   }
@@ -118,7 +119,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     const { text, logprobs } = event.delta;
     const delta = text ? this.#textDelta(open, event.index, text) : {};
     if (!delta || (!text && !logprobs)) return [];
-    return [this.#chunk(event.choice, delta, logprobs ? { logprobs: chances(open.part, logprobs) } : {})];
+    return [this.#chunk(event.choice, delta, logprobs && { logprobs: chances(open.part, logprobs) })];
   }
 
   #startPart(choice: number, index: number, part: Part, state: ChoiceState): ServerSentEvent[] {
