@@ -69,7 +69,7 @@ export interface Kind {
   /** Cancelled, and no node is doing it any more: says so in the object. The row goes in the same transaction. */
   cancelled(db: Db, work: Work): Promise<void>;
   /**
-   * Every node calls it every 5 s, every 30 s while no caller asks anything of it, in a transaction of its own: ends what has
+   * Every node calls it every 5 s, every two minutes while no caller asks anything of it, in a transaction of its own: ends what has
    * expired. `now` is the database's.
    */
   sweep?(db: Db, now: number): Promise<void>;
