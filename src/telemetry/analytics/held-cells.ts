@@ -88,8 +88,8 @@ export class HeldCells {
     this.#timer = null;
   }
 
-  /** The versions of rows of a piece that are held with all of these columns; they stay until the moment is over. */
-  versions(cube: Cube, { grain, from, until }: Piece, columns: readonly CellColumn[]): HeldVersions {
+  /** The versions of rows of a piece that are held with this column; they stay until the moment is over. */
+  versions(cube: Cube, { grain, from, until }: Piece, column: CellColumn): HeldVersions {
     const versions: number[] = [];
     const rows = this.#rows.get(keyOf({ cube, grain }));
     if (!rows) return versions;
@@ -98,7 +98,7 @@ export class HeldCells {
     for (let bucket = first; bucket < end; bucket++) {
       const held = rows.get(bucket);
       if (!held || held.readAt < now - LONGEST_MS) continue;
-      if (columns.some((name) => held.columns[name] === undefined)) continue;
+      if (held.columns[column] === undefined) continue;
       held.usedAt = now;
       held.moment = this.#moment;
       while (versions.length < bucket - first) versions.push(NOT_HELD);
@@ -107,11 +107,11 @@ export class HeldCells {
     return versions;
   }
 
-  /** Columns of a row that is held; the server has said that it is of this version. */
-  held(place: RowPlace, version: number, columns: readonly CellColumn[]): CellBytes {
+  /** A column of a row that is held; the server has said that it is of this version. */
+  held(place: RowPlace, version: number, column: CellColumn): CellBytes[number] {
     const held = this.#rows.get(keyOf(place))?.get(place.bucket);
     if (held?.version !== version) throw new Error(`Cells of ${place.bucket} are not held as of ${version}.`);
-    return columns.map((name) => held.columns[name]!);
+    return held.columns[column]!;
   }
 
   /** Whether there is room for a row. What this moment uses is let go for none. */

@@ -86,18 +86,21 @@ interface Reading {
 }
 
 async function readCells(client: PoolClient, held: HeldCells, { pieces, cube, columns, take }: Reading): Promise<void> {
-  const known = pieces.map((piece) => held.versions(cube, piece, columns));
-  const unseen = pieces.map(({ grain, from }, piece) => {
-    const first = from / GRAINS[grain]!.ms;
-    return new Set(known[piece]!.flatMap((version, at) => (version === NOT_HELD ? [] : [first + at])));
+  const firsts = pieces.map(({ grain, from }) => from / GRAINS[grain]!.ms);
+  const known = pieces.map((piece) => columns.map((column) => held.versions(cube, piece, column)));
+  const unseen = known.map((ofColumns, piece) => {
+    const buckets = (versions: HeldVersions) =>
+      versions.flatMap((version, at) => (version === NOT_HELD ? [] : [firsts[piece]! + at]));
+    return new Set(ofColumns.flatMap(buckets));
   });
-  const taken = ([at, of, writtenBy, ...bytes]: BinaryRow) => {
+  const taken = ([at, of, writtenBy, ...read]: BinaryRow) => {
     const [piece, bucket, version] = [int32In(at!), int32In(of!), uint32In(writtenBy!)];
     const place = { cube, grain: pieces[piece]!.grain, bucket };
     unseen[piece]!.delete(bucket);
-    // A row has sums, whatever else it has.
-    const isKnown = bytes[0] === null;
-    if (!isKnown && !held.hasRoom(lengthOf(bytes))) {
+    const isKnown = columns.map((_, column) => known[piece]![column]![bucket - firsts[piece]!] === version);
+    const bytes = columns.map((name, column) => (isKnown[column] ? held.held(place, version, name) : read[column]!));
+    const isNew = isKnown.includes(false);
+    if (isNew && !held.hasRoom(lengthOf(read))) {
       let isKept = false;
       const own = () => {
         isKept = true;
@@ -106,28 +109,31 @@ async function readCells(client: PoolClient, held: HeldCells, { pieces, cube, co
       take({ piece, bucket, bytes, isHeld: false, own });
       return isKept;
     }
-    if (!isKnown) held.keep(place, version, Object.fromEntries(columns.map((name, column) => [name, bytes[column]!])));
-    take({ piece, bucket, bytes: held.held(place, version, columns), isHeld: true, own: null });
-    return !isKnown;
+    const unheld = columns.flatMap((name, column) => (isKnown[column] ? [] : [[name, read[column]!] as const]));
+    if (isNew) held.keep(place, version, Object.fromEntries(unheld));
+    take({ piece, bucket, bytes, isHeld: true, own: null });
+    return isNew;
   };
   await binaryRows(client, unknown(pieces, cube, columns, known), taken);
   for (const [piece, buckets] of unseen.entries())
     for (const bucket of buckets) held.drop({ cube, grain: pieces[piece]!.grain, bucket });
 }
 
-/** All rows with the transactions that wrote them; of a row that is known as it is, nothing else. */
+/** All rows with the transactions that wrote them; of a column that is known as it is, nothing else. */
 function unknown(
   pieces: readonly Piece[],
   cube: Cube,
   columns: readonly CellColumn[],
-  known: readonly HeldVersions[],
+  known: readonly (readonly HeldVersions[])[],
 ): string {
   const branches = pieces.map(({ grain, from, until }, at) => {
     const { ms, id } = GRAINS[grain]!;
     const first = from / ms;
     // Looked up by place: to plan a join for each piece takes longer than to read the versions.
-    const version = `('{${known[at]!}}'::xid[])[cell.bucket - ${first - 1}]`;
-    const wanted = columns.map((name) => `case when cell.xmin = ${version} then null else cell.${name} end`);
+    const version = (column: number) => `('{${known[at]![column]!}}'::xid[])[cell.bucket - ${first - 1}]`;
+    const wanted = columns.map(
+      (name, column) => `case when cell.xmin = ${version(column)} then null else cell.${name} end`,
+    );
     return `select ${at} as piece, cell.bucket, cell.xmin, ${wanted.join(', ')} from analytics_cells as cell
       where cell.grain = ${id} and cell.cube = ${escapeLiteral(cube)}
       and cell.bucket >= ${first} and cell.bucket < ${until / ms}`;
