@@ -204,15 +204,8 @@ try {
         ...[`--parallel=${WORKERS}`, '--no-isolate', `--timings=${timings}`, '--update-timings'],
         ...[...MEASURING, ...LOADED, ...ALONE, 'test/long/'].map((each) => `--path-ignore-patterns=${each}**`),
       ];
-  // Much code runs for a short time: to translate it well is worth its while for very little (a quarter of the processor
-  // on thirty files), and so is looking for memory to give back ten times a second.
-  const thrift = {
-    BUN_JSC_thresholdForOptimizeAfterWarmUp: '4000',
-    BUN_JSC_thresholdForOptimizeSoon: '4000',
-    BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: '300000',
-    MIMALLOC_PURGE_HOLES_MIN_INTERVAL: '15000',
-    [shortLivedVariable]: '1',
-  };
+  // Much code runs for a short time: the last and slowest translation of it (FTL) is worth its while for very little.
+  const thrift = { BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: '300000', [shortLivedVariable]: '1' };
   const surroundings = isLong ? environment : { ...environment, ...thrift };
   const running = tests(isLong ? 'long tests' : 'tests', [...options, ...where], surroundings, {
     priority: isLong ? [] : LAST,
