@@ -3,7 +3,7 @@ import type { LogRecord } from './record.ts';
 
 export const LOG_MIGRATION_TABLE = 'gateway_log_migrations';
 /** A log that has seen this one has seen those before it. */
-export const LAST_LOG_MIGRATION = '0010-runs';
+export const LAST_LOG_MIGRATION = '0011-digests';
 
 /** A record as a row: metadata, hook results and attempts are JSON text. */
 export type LogRow = Omit<LogRecord, 'metadata' | 'hook_results'> & {

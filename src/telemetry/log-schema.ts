@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { bigint, bytes, type Engine, type Migration, real, text } from '../storage/migrate.ts';
-import { createAggregates, createRuns } from './aggregates/schema.ts';
+import { beginDigests, createAggregates, createRuns } from './aggregates/schema.ts';
 import { divideByDay } from './days/dividing.ts';
 import { createGuardrailCounts } from './hits/schema.ts';
 import { LAST_LOG_MIGRATION } from './log-columns.ts';
@@ -40,7 +40,8 @@ export const LOG_MIGRATIONS: readonly Migration[] = [
   { name: '0007-days', up: divideByDay },
   { name: '0008-exports', up: createUnshipped },
   { name: '0009-guardrail-counts', up: createGuardrailCounts },
-  { name: LAST_LOG_MIGRATION, up: createRuns },
+  { name: '0010-runs', up: createRuns },
+  { name: LAST_LOG_MIGRATION, up: beginDigests },
 ];
 
 async function createTables(db: Kysely<unknown>, engine: Engine) {

@@ -2,11 +2,19 @@ import { Database, Statement } from 'bun:sqlite';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { type Amount, SUMS } from '../../src/telemetry/aggregates/amount.ts';
+import { type Amount, addAmount, nothing, SUMS } from '../../src/telemetry/aggregates/amount.ts';
 import { type Packed, unpack } from '../../src/telemetry/aggregates/chunk.ts';
-import { type Cube, columnsOfCube, type Kind, metadataCube, textOfKind } from '../../src/telemetry/aggregates/cubes.ts';
+import {
+  CORE_DIMENSIONS,
+  type Cube,
+  columnsOfCube,
+  type Kind,
+  kindOf,
+  metadataCube,
+  textOfKind,
+} from '../../src/telemetry/aggregates/cubes.ts';
 import type { Source } from '../../src/telemetry/aggregates/fact.ts';
-import { GRAINS, type GrainName } from '../../src/telemetry/aggregates/grains.ts';
+import { GRAINS, type GrainName, HOURS } from '../../src/telemetry/aggregates/grains.ts';
 import { inOrder } from '../../src/telemetry/aggregates/histogram.ts';
 import type { FigureOptions } from '../../src/telemetry/aggregates/options.ts';
 import { type CoreIds, spread } from '../../src/telemetry/aggregates/spread.ts';
@@ -57,6 +65,35 @@ type Shown = Record<string, string>;
 const shown = ({ sums, durations, firstBytes }: Amount): string =>
   [...SUMS.map((name) => sums[name]), ...[durations, firstBytes].map((each) => [...inOrder(each)].join())].join(' ');
 
+/** By cubes, what their digests tell apart of the core. */
+const DIGESTS: Readonly<Record<string, readonly (readonly [digest: string, told: readonly string[]])[]>> = {
+  '+': [
+    ['models', CORE_DIMENSIONS.filter((name) => !['api_key_id', 'virtual_key'].includes(name))],
+    ['keys', ['api_key_id', 'virtual_key', 'provider', 'model']],
+  ],
+  ...Object.fromEntries(
+    ['user_id', ...KEYS.map(metadataCube)].map((person) => [
+      `+${person}`,
+      [[`+models/${person}`, ['provider', 'model', 'status']]],
+    ]),
+  ),
+};
+const TOLD = new Map(Object.values(DIGESTS).flat());
+
+/** In a digest, any core stands for all that agree in what it tells apart. */
+function keyText(
+  cube: string,
+  [core, ...others]: readonly number[],
+  textOf: (id: number) => string | undefined,
+): string {
+  const told = TOLD.get(cube);
+  const kind = told && kindOf(textOf(core!)!);
+  const first = kind
+    ? JSON.stringify([kind.workspaceId, told.map((name) => kind.values[CORE_DIMENSIONS.indexOf(name as never)])])
+    : textOf(core!);
+  return [first, ...others.map(textOf)].join(' ');
+}
+
 /** Every cell, with what it amounts to as text. */
 const cellsOf = (target: LogTarget): Promise<Shown> =>
   asking(target, async (ask) => {
@@ -69,7 +106,7 @@ const cellsOf = (target: LogTarget): Promise<Shown> =>
           // No kind leads to what is left of a workspace that was deleted.
           .filter(({ key }) => texts.has(key[0]!))
           .map(({ key, amount }) => [
-            `${row.grain} ${row.bucket} ${row.cube} ${key.map((id) => texts.get(id)).join(' ')}`,
+            `${row.grain} ${row.bucket} ${row.cube} ${keyText(row.cube, key, (id) => texts.get(id))}`,
             shown(amount),
           ]),
       ),
@@ -80,7 +117,7 @@ const cellsOf = (target: LogTarget): Promise<Shown> =>
 const recounted = (target: LogTarget): Promise<Shown> =>
   asking(target, async (ask) => {
     const rows = await ask<Source>('select * from request_logs');
-    const { rolledBefore, prunedBefore } = stateIn(await ask('select name, value from analytics_state'));
+    const { rolledBefore, prunedBefore, digestedFrom } = stateIn(await ask('select name, value from analytics_state'));
     const entries = rows.map((each) => ({ ...each, created_at: Number(each.created_at), cost: each.cost }));
     const minutes = [...wholesOf(entries.map(numbers), KEYS).values()];
     const texts: string[] = [];
@@ -105,13 +142,21 @@ const recounted = (target: LogTarget): Promise<Shown> =>
       };
     };
     const isKept = (begins: number, name: GrainName) => begins >= prunedBefore[name] && begins < rolledBefore[name];
-    const expected: Shown = {};
-    for (const { name, ms, id: grain } of GRAINS)
+    const expected = new Map<string, Amount>();
+    const add = (place: string, amount: Amount) => {
+      const sum = expected.get(place) ?? nothing();
+      addAmount(sum, amount);
+      expected.set(place, sum);
+    };
+    for (const [at, { name, ms, id: grain }] of GRAINS.entries())
       for (const [cube, buckets] of spread(rebucketed(minutes, ms / GRAINS[0].ms).values(), idsOf))
         for (const [bucket, cells] of buckets)
-          for (const { key, amount } of isKept(bucket * ms, name) ? cells.values() : [])
-            expected[`${grain} ${bucket} ${cube} ${key.map((id) => texts[id]).join(' ')}`] = shown(amount);
-    return expected;
+          for (const { key, amount } of isKept(bucket * ms, name) ? cells.values() : []) {
+            const digests = at >= HOURS && bucket * ms >= digestedFrom[name] ? (DIGESTS[cube] ?? []) : [];
+            for (const each of [cube, ...digests.map(([digest]) => digest)])
+              add(`${grain} ${bucket} ${each} ${keyText(each, key, (id) => texts[id])}`, amount);
+          }
+    return Object.fromEntries([...expected].map(([place, amount]) => [place, shown(amount)]));
   });
 
 /** This client of PostgreSQL gives large numbers as text. */
@@ -296,6 +341,49 @@ export function describeCountedFigures({ seeds, steps, days, hours }: CountsToTr
         await settled(store, target);
         expect(await cellsOf(target)).toEqual(await recounted(target));
         await store.close();
+      });
+
+      test('have digests once nodes of the version before are gone: those of what was there, then of what comes', async () => {
+        const random = seeded(5);
+        const target = await newTarget();
+        const opened = await openLogStore(target, 'writer', { figures: FIGURES });
+        await opened.close();
+        const ask = (text: string) => asking(target, (asked) => asked(text));
+        await ask(`update analytics_state set value = value - ${days * DAY_MS} where name like 'rolled_%'`);
+        await ask("delete from analytics_state where name like 'digest%'");
+        await ask(`insert into analytics_state (name, value) values ('digests_begin', ${Date.now() + DAY_MS})`);
+        const digests = async () =>
+          (await ask("select 1 from analytics_cells where cube in ('models', 'keys') or cube like '+models/%'")).length;
+        const comes = async () => {
+          const rows = Array.from({ length: 60 }, () => randomRow(random, days * DAY_MS));
+          const store = await openLogStore(target, 'writer', { figures: FIGURES });
+          await store.insert(batchOf(...rows));
+          await settled(store, target);
+          await store.close();
+        };
+        await comes();
+        expect(await digests()).toBe(0);
+        expect(await cellsOf(target)).toEqual(await recounted(target));
+
+        await ask("update analytics_state set value = 0 where name = 'digests_begin'");
+        const store = await openLogStore(target, 'writer', { figures: FIGURES });
+        for (let statement = 0, isDone = false; !isDone; statement += 1 + statement) {
+          failsIn = statement;
+          isDone = await settled(store, target).then(
+            () => true,
+            () => false,
+          );
+          failsIn = -1;
+        }
+        await store.close();
+        const { digestedFrom } = await asking(target, async (asked) =>
+          stateIn(await asked('select * from analytics_state')),
+        );
+        expect(digestedFrom).toMatchObject({ hours: 0, quarters: 0, days: 0 });
+        expect(await digests()).toBeGreaterThan(10);
+        expect(await cellsOf(target)).toEqual(await recounted(target));
+        await comes();
+        expect(await cellsOf(target)).toEqual(await recounted(target));
       });
 
       test('are written as the version before reads them until its nodes are gone, and then in runs and by five minutes, too', async () => {

@@ -1,8 +1,8 @@
 import { type Packed, pack, unpack } from './chunk.ts';
 import { type Cube, columnsOfCube } from './cubes.ts';
 import type { Dictionary } from './dictionary.ts';
+import { digested, digestsOf, FIRST_WITH_DIGESTS, isDigest } from './digests.ts';
 import { GRAINS, HOURS } from './grains.ts';
-import type { Layout } from './layout.ts';
 import { Cells, spread } from './spread.ts';
 import { finerThan, type State } from './state.ts';
 import type { Statements } from './statements.ts';
@@ -35,7 +35,7 @@ export class CellStore {
       const added = [...cells].flatMap(([cube, buckets]) =>
         [...buckets].map(([bucket, of]) => ({ grain, cube, bucket, cells: of })),
       );
-      yield* this.#merge(added, state.layout);
+      yield* this.#merge([...added, ...added.flatMap((each) => digestsIn(each, state))], state);
     }
   }
 
@@ -47,13 +47,37 @@ export class CellStore {
     yield { text: this.#sql.dropBetween, values: [id, bucket, bucket + 1] };
     const cubes = (yield { text: this.#sql.cubesBetween, values: range }) as { cube: Cube }[];
     for (const { cube } of cubes) {
+      // Made of the cells, and not of digests of shorter ones: those need not agree in which core stands for others.
+      if (isDigest(cube)) continue;
       const cells = new Cells();
       const [finerGrain, from, until] = range;
       const rows = yield { text: this.#sql.cellsBetween, values: [finerGrain, cube, from, until] };
       for (const row of rows as ChunkRow[]) addTo(cells, row);
-      yield* this.#put([{ grain, cube, bucket, cells }], state.layout);
+      const made = { grain, cube, bucket, cells };
+      yield* this.#put([made, ...digestsIn(made, state)], state);
     }
     return cubes.length > 0;
+  }
+
+  /** Makes the digests of the last bucket of a grain before a moment; says which it is, null: there is none. */
+  *digestLastBefore(grain: number, moment: number, state: State): Work<number | null> {
+    const { ms, id } = GRAINS[grain]!;
+    const [{ bucket }] = (yield { text: this.#sql.lastBefore, values: [id, moment / ms] }) as [
+      { bucket: number | null },
+    ];
+    if (bucket === null) return null;
+    const cubes = (yield { text: this.#sql.cubesBetween, values: [id, bucket, bucket + 1] }) as { cube: Cube }[];
+    for (const { cube } of cubes) {
+      if (digestsOf(cube).length === 0) continue;
+      const cells = new Cells();
+      for (const row of (yield { text: this.#sql.cellsBetween, values: [id, cube, bucket, bucket + 1] }) as ChunkRow[])
+        addTo(cells, row);
+      yield* this.#put(
+        digestsOf(cube).map((digest) => ({ grain, cube: digest, bucket, cells })),
+        state,
+      );
+    }
+    return bucket * ms;
   }
 
   /** Whether anything is kept of a time. */
@@ -73,7 +97,7 @@ export class CellStore {
     yield { text: this.#sql.dropBefore, values: [id, moment / ms] };
   }
 
-  *#merge(added: readonly Added[], layout: Layout): Work<void> {
+  *#merge(added: readonly Added[], state: State): Work<void> {
     const rows = added.map(({ grain, cube, bucket }) => [GRAINS[grain]!.id, cube, bucket]);
     const byPlace = new Map(added.map((each) => [placeOf(each), each.cells]));
     const there = new Map<string, Cells>();
@@ -85,11 +109,16 @@ export class CellStore {
       there.set(placeOf(row), cells);
     }
     const merged = added.map((each) => ({ ...each, cells: there.get(placeOf(each)) ?? each.cells }));
-    yield* this.#put(merged, layout);
+    yield* this.#put(merged, state);
   }
 
-  *#put(chunks: readonly Added[], layout: Layout): Work<void> {
-    const packed = chunks.map(({ grain, cube, bucket, cells }) => {
+  *#put(chunks: readonly Added[], { layout, kindsChanged }: State): Work<void> {
+    const coreOf = yield* this.#dictionary.coresOf(
+      chunks.filter(({ cube }) => isDigest(cube)).map(({ cells }) => cells),
+      kindsChanged,
+    );
+    const packed = chunks.map(({ grain, cube, bucket, cells: added }) => {
+      const cells = isDigest(cube) ? digested(added, cube, coreOf) : added;
       const { sums, durations, first_bytes, more } = pack(cells.values(), columnsOfCube(cube).length, layout);
       return [GRAINS[grain]!.id, cube, bucket, sums, durations, first_bytes, more] as const;
     });
@@ -106,6 +135,13 @@ interface Added {
   readonly cube: Cube;
   readonly bucket: number;
   readonly cells: Cells;
+}
+
+/** The cells of which digests are to be made: `#put` adds them up. */
+function digestsIn({ grain, cube, bucket, cells }: Added, { digestedFrom }: State): Added[] {
+  const { name, ms } = GRAINS[grain]!;
+  if (grain < FIRST_WITH_DIGESTS || bucket * ms < digestedFrom[name]) return [];
+  return digestsOf(cube).map((digest) => ({ grain, cube: digest, bucket, cells }));
 }
 
 const placeOf = ({ cube, bucket }: Pick<Added, 'cube' | 'bucket'>): string => `${bucket} ${cube}`;

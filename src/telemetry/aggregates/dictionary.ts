@@ -1,12 +1,13 @@
 import { type Cube, type Kind, kindOf, metadataCube, textOfKind } from './cubes.ts';
 import type { Guard } from './guard.ts';
-import type { CoreIds, Ids } from './spread.ts';
+import type { Cells, CoreIds, Ids } from './spread.ts';
 import type { Statements } from './statements.ts';
 import { type Kinds, kindsOf, sharedIn, type Whole } from './wholes.ts';
 import type { Work } from './work.ts';
 
 /** What is remembered of kinds; more are looked up again. */
 const MOST_KNOWN = 50_000;
+const MOST_CORES = 20_000;
 
 /** Ids of kinds, given as they come. */
 export class Dictionary {
@@ -17,6 +18,8 @@ export class Dictionary {
   readonly #ids = new Map<string, number>();
   readonly #cores = new Map<string, CoreIds>();
   readonly #wholes = new Map<string, Ids>();
+  /** By their ids. */
+  readonly #coreKinds = new Map<number, Kind | null>();
   #knownAt = -1;
 
   constructor(sql: Statements, guard: Guard, keys: readonly string[]) {
@@ -30,6 +33,24 @@ export class Dictionary {
     this.#ids.clear();
     this.#cores.clear();
     this.#wholes.clear();
+    this.#coreKinds.clear();
+  }
+
+  /** The cores that stand first in the keys of these cells; null for those whose workspace was deleted. */
+  *coresOf(all: readonly Cells[], changed: number): Work<(id: number) => Kind | null> {
+    if (this.#knownAt !== changed) this.forget();
+    this.#knownAt = changed;
+    if (this.#coreKinds.size > MOST_CORES) this.#coreKinds.clear();
+    const unknown = new Set<number>();
+    for (const cells of all)
+      for (const { key } of cells.values()) if (!this.#coreKinds.has(key[0]!)) unknown.add(key[0]!);
+    if (unknown.size > 0) {
+      const rows = [...unknown].map((id) => [id]);
+      for (const id of unknown) this.#coreKinds.set(id, null);
+      for (const { id, text } of (yield { text: this.#sql.kindsById, rows }) as { id: number; text: string }[])
+        this.#coreKinds.set(id, kindOf(text));
+    }
+    return (id) => this.#coreKinds.get(id)!;
   }
 
   /** Sees to it that all these have ids. `changed`: how often kinds were renamed or deleted. */

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { type AnyDb, bigint, bytes, type Engine, text } from '../../storage/migrate.ts';
+import { GRAINS_WITH_DIGESTS } from './digests.ts';
 import { DAY_MS, GRAINS, HOUR_MS } from './grains.ts';
+import { digestedState, digestsBegin } from './state.ts';
 
 /** While nodes are replaced one by one, those of the version before write entries that are not counted. */
 const REPLACED_WITHIN_MS = DAY_MS;
@@ -61,5 +63,18 @@ export async function createRuns(db: AnyDb, engine: Engine) {
     ['pruned_fives', isFresh ? 0 : from],
     ['in_runs_from', isAtOnce ? 0 : later],
   ] as const)
+    await sql`insert into analytics_state (name, value) values (${name}, ${value})`.execute(db);
+}
+
+/**
+ * Digests (`digests.ts`). Nodes of the version before add to cells without adding to digests of them: on PostgreSQL, where cells
+ * are there already, digests are begun when those nodes are gone.
+ */
+export async function beginDigests(db: AnyDb, engine: Engine) {
+  const isFresh = (await sql`select 1 from analytics_cells limit 1`.execute(db)).rows.length === 0;
+  const begun: [string, number][] = isFresh
+    ? GRAINS_WITH_DIGESTS.map(({ name }) => [digestedState(name), 0])
+    : [[digestsBegin, engine === 'sqlite' ? 0 : Date.now() + REPLACED_WITHIN_MS]];
+  for (const [name, value] of begun)
     await sql`insert into analytics_state (name, value) values (${name}, ${value})`.execute(db);
 }

@@ -13,6 +13,10 @@ export interface State {
   readonly prunedBefore: Readonly<Record<GrainName, number>>;
   /** Cells from before have been made of shorter ones, and are added to when an entry comes late. */
   readonly rolledBefore: Readonly<Record<GrainName, number>>;
+  /** Digests of cells from here on have been made, and are added to with them. */
+  readonly digestedFrom: Readonly<Record<GrainName, number>>;
+  /** From this moment on digests may be made. */
+  readonly digestsBegin: number;
   /** Entries from before are gone from the log. */
   readonly logPrunedBefore: number;
   /** How often kinds were renamed or deleted; who remembers some has to look again. */
@@ -21,6 +25,8 @@ export interface State {
   readonly layout: Layout;
 }
 
+export const digestsBegin = 'digests_begin';
+export const digestedState = (grain: GrainName): string => `digested_${grain}`;
 const METADATA = 'metadata.';
 export const metadataState = (key: string): string => `${METADATA}${key}`;
 
@@ -36,6 +42,8 @@ export function stateIn(rows: readonly { readonly name: string; readonly value: 
     metadata: new Map(metadata),
     prunedBefore: byGrain((name) => of(`pruned_${name}`)),
     rolledBefore: byGrain((name) => (name === 'minutes' ? Number.POSITIVE_INFINITY : of(`rolled_${name}`))),
+    digestedFrom: byGrain((name) => values.get(digestedState(name)) ?? Number.POSITIVE_INFINITY),
+    digestsBegin: of(digestsBegin),
     logPrunedBefore: of('log_pruned'),
     kindsChanged: of('kinds_changed'),
     layout: Date.now() >= of('in_runs_from') ? 'in runs' : 'plain',

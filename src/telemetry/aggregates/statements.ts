@@ -15,6 +15,7 @@ export interface Statements {
   readonly dropBetween: string;
   readonly dropBefore: string;
   readonly cubesBetween: string;
+  readonly lastBefore: string;
   readonly cellsBetween: string;
   readonly workspaces: string;
   readonly entries: string;
@@ -22,6 +23,7 @@ export interface Statements {
   readonly oldest: string;
   readonly oldestOfNone: string;
   readonly kindsOf: string;
+  readonly kindsById: string;
   readonly rename: string;
   readonly dropKindsOf: string;
 }
@@ -60,6 +62,7 @@ const SQLITE: Statements = {
   dropBetween: 'delete from analytics_cells where grain = ? and bucket >= ? and bucket < ?',
   dropBefore: 'delete from analytics_cells where grain = ? and bucket < ?',
   cubesBetween: 'select distinct cube from analytics_cells where grain = ? and bucket >= ? and bucket < ?',
+  lastBefore: 'select max(bucket) as bucket from analytics_cells where grain = ? and bucket < ?',
   cellsBetween: `select ${columns} from analytics_cells where grain = ? and cube = ? and bucket >= ? and bucket < ?`,
   entries: `select ${sources} from request_logs
     where workspace_id = ? and (created_at, id) > (?, ?) and created_at < ? ${inOrder}`,
@@ -67,6 +70,7 @@ const SQLITE: Statements = {
     where workspace_id is null and (created_at, id) > (?, ?) and created_at < ? ${inOrder}`,
   oldest: 'select min(created_at) as at from request_logs where workspace_id = ?',
   kindsOf: 'select id, key, text, workspace_id from analytics_kinds order by id',
+  kindsById: 'select id, text from analytics_kinds where id = ?',
   rename: 'update analytics_kinds set key = ?, text = ? where id = ?',
   dropKindsOf: 'delete from analytics_kinds where id = ?',
 };
@@ -91,6 +95,7 @@ const POSTGRES: Statements = {
   dropBetween: 'delete from analytics_cells where grain = $1 and bucket >= $2 and bucket < $3',
   dropBefore: 'delete from analytics_cells where grain = $1 and bucket < $2',
   cubesBetween: 'select distinct cube from analytics_cells where grain = $1 and bucket >= $2 and bucket < $3',
+  lastBefore: 'select max(bucket) as bucket from analytics_cells where grain = $1 and bucket < $2',
   cellsBetween: `select ${columns} from analytics_cells
     where grain = $1 and cube = $2 and bucket >= $3 and bucket < $4`,
   entries: `select ${sources} from request_logs
@@ -99,6 +104,7 @@ const POSTGRES: Statements = {
     where workspace_id is null and (created_at, id) > ($1, $2) and created_at < $3 ${inOrder}`,
   oldest: 'select min(created_at) as at from request_logs where workspace_id = $1',
   kindsOf: 'select id, key, text, workspace_id from analytics_kinds order by id',
+  kindsById: 'select id, text from analytics_kinds where id = any($1::int[])',
   rename: `update analytics_kinds set key = named.key, text = named.text
     from unnest($1::text[], $2::text[], $3::int[]) as named (key, text, id) where analytics_kinds.id = named.id`,
   dropKindsOf: 'delete from analytics_kinds where id = any($1::int[])',

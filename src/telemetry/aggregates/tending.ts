@@ -20,6 +20,7 @@ export class Tending {
   readonly #options: TendingOptions;
   #pruneAt = 0;
   #rollAt = 0;
+  #digestAt = 0;
 
   constructor(options: TendingOptions) {
     this.#options = options;
@@ -39,6 +40,10 @@ export class Tending {
       this.#pruneAt = now() + PRUNE_EVERY_MS;
       await run(upkeep.prune());
     }
-    return (await run(upkeep.countHour())) ?? false;
+    const isCounting = await run(upkeep.countHour());
+    if (isCounting !== false || now() < this.#digestAt) return isCounting ?? false;
+    const isDigesting = await run(upkeep.digest());
+    if (isDigesting === false) this.#digestAt = now() + PRUNE_EVERY_MS;
+    return isDigesting ?? false;
   }
 }

@@ -3,11 +3,12 @@ import { GuardrailUpkeep } from '../hits/upkeep.ts';
 import type { LogOwner, RecountProgress } from '../log-sink.ts';
 import { CellStore } from './cell-store.ts';
 import { Dictionary } from './dictionary.ts';
+import { FIRST_WITH_DIGESTS } from './digests.ts';
 import type { Source } from './fact.ts';
 import { DAY_MS, DAYS, FIVES, GRAINS, type GrainName, HOUR_MS, HOURS } from './grains.ts';
 import { Guard } from './guard.ts';
 import { keyOfErased, withoutPerson } from './people.ts';
-import { finerThan, metadataState, type State, stateIn } from './state.ts';
+import { digestedState, finerThan, metadataState, type State, stateIn } from './state.ts';
 import { ENTRIES_AT_ONCE, type Statements, statementsOf } from './statements.ts';
 import { unpackWholes, type Wholes, wholesOf } from './wholes.ts';
 import type { Answer, Work } from './work.ts';
@@ -85,6 +86,24 @@ export class Upkeep {
         isThere = yield* this.#cells.roll(grain, begins, state);
       if (begins === state.rolledBefore[name]) continue;
       yield* this.#set(`rolled_${name}`, begins);
+      return true;
+    }
+    return false;
+  }
+
+  /** Makes the digests of one more bucket from before there were any, the latest first; says whether there may be more. */
+  *digest(): Work<boolean> {
+    const state = yield* this.#state();
+    if (this.#options.now() < state.digestsBegin) return false;
+    for (let grain = GRAINS.length - 1; grain >= FIRST_WITH_DIGESTS; grain--) {
+      const { name } = GRAINS[grain]!;
+      const from = state.digestedFrom[name];
+      if (from === 0) continue;
+      const made =
+        from === Number.POSITIVE_INFINITY
+          ? state.rolledBefore[name]
+          : yield* this.#cells.digestLastBefore(grain, from, state);
+      yield* this.#set(digestedState(name), made ?? 0);
       return true;
     }
     return false;

@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import type { Engine } from '../../storage/migrate.ts';
 import type { Amount, Sum } from '../aggregates/amount.ts';
-import { type Cube, columnsOfCube, type KindCube, TOTAL } from '../aggregates/cubes.ts';
+import { type KindCube, TOTAL } from '../aggregates/cubes.ts';
 import type { Source, Value } from '../aggregates/fact.ts';
 import { GRAINS } from '../aggregates/grains.ts';
 import { areSeldom, narrowed, readColumns } from '../aggregates/layout.ts';
@@ -11,7 +11,7 @@ import type { LogFilter } from '../log-query.ts';
 import { workspacesWithin } from '../log-workspaces.ts';
 import { entriesOf, WHOLE_ENTRIES, type Workspaces } from './entries.ts';
 import { type By, conditionsIn, Kinds, type Meant, meantBy } from './kinds.ts';
-import { type Piece, type Plan, planOf, resolutionAt } from './plan.ts';
+import { type CubePiece, type Plan, planOf, readOf, resolutionAt } from './plan.ts';
 import { type Chunk, cellsMeant, type Known, namesBy, Scan, type Tallied, verdictsOn } from './scan.ts';
 import { ANSWER_WITHIN_MS } from './slices.ts';
 import type { CellBytes, CellColumn, Snapshot, Snapshots } from './snapshots.ts';
@@ -123,7 +123,8 @@ const FEW = 2;
 
 interface Choosing {
   readonly looked: Looked;
-  readonly cube: Cube;
+  /** Of how many kinds keys are made. */
+  readonly width: number;
   readonly verdicts: readonly Uint8Array[];
   readonly bucketMs: number | null;
 }
@@ -243,13 +244,14 @@ export class Figures {
     });
     const cells: Chosen[] = [];
     // Questions about one moment often differ in nothing but what they tell apart.
-    const keyOf = (piece: Piece) =>
-      JSON.stringify([piece, meant.cube, looked.histograms, areSeldom(looked.sums), bucketMs, looked.filter]);
-    const unread = plan.pieces.filter((piece) => !chosen.has(keyOf(piece)));
+    const keyOf = (piece: CubePiece) =>
+      JSON.stringify([piece, looked.histograms, areSeldom(looked.sums), bucketMs, looked.filter]);
+    const pieces = readOf(plan.pieces, meant, state);
+    const unread = pieces.filter((piece) => !chosen.has(keyOf(piece)));
     if (unread.length > 0 && !mayRead) return null;
-    const found = await this.#chosen(moment, unread, { looked, cube: meant.cube, verdicts, bucketMs });
+    const found = await this.#chosen(moment, unread, { looked, width: meant.columns.length, verdicts, bucketMs });
     for (const [at, piece] of unread.entries()) chosen.set(keyOf(piece), found[at]!);
-    for (const piece of plan.pieces) {
+    for (const piece of pieces) {
       const meantOf = chosen.get(keyOf(piece))!;
       if (meantOf === null) return fromLog();
       for (const each of meantOf) cells.push(each);
@@ -300,39 +302,33 @@ export class Figures {
   /** Of each piece, what is meant. Null: of some of it, that cannot be told. */
   async #chosen(
     moment: Moment,
-    pieces: readonly Piece[],
-    { looked: { sums, histograms = [] }, cube, verdicts, bucketMs }: Choosing,
+    pieces: readonly CubePiece[],
+    { looked: { sums, histograms = [] }, width, verdicts, bucketMs }: Choosing,
   ): Promise<(readonly Chosen[] | null)[]> {
     const chosen: (Chosen[] | null)[] = pieces.map(() => []);
     if (pieces.length === 0) return chosen;
     const hasMore = areSeldom(sums);
     const names = ['sums', ...histograms.map((name) => HISTOGRAM_COLUMNS[name]), ...(hasMore ? ['more'] : [])];
-    const width = columnsOfCube(cube).length;
     const columnsIn = (bytes: CellBytes) => readColumns(bytes[0]!, hasMore ? bytes.at(-1)! : null, width);
-    await moment.snapshot.cells(
-      pieces,
-      cube,
-      names as readonly CellColumn[],
-      ({ piece, bucket: at, bytes, isHeld, own }) => {
-        const found = chosen[piece];
-        if (!found) return;
-        const lent = columnsIn(bytes);
-        const cells = cellsMeant(lent, verdicts);
-        if (cells === null) chosen[piece] = null;
-        if (cells === null || cells.length === 0) return;
-        const bucket = bucketMs === null ? 0 : Math.floor(at / (bucketMs / GRAINS[pieces[piece]!.grain]!.ms));
-        if (own && histograms.length === 0 && cells.length <= lent.count / FEW) {
-          const columns = narrowed(lent, cells, width, hasMore);
-          moment.bytes += cells.length * (lengthOf(bytes) / lent.count);
-          found.push({ chunk: { bucket, columns, histograms: {} }, cells: allOf(cells.length) });
-          return;
-        }
-        const kept = own ? own() : bytes;
-        if (!isHeld) moment.bytes += lengthOf(kept);
-        const histogramsKept = Object.fromEntries(histograms.map((name, place) => [name, kept[place + 1]!]));
-        found.push({ chunk: { bucket, columns: columnsIn(kept), histograms: histogramsKept }, cells });
-      },
-    );
+    await moment.snapshot.cells(pieces, names as readonly CellColumn[], ({ piece, bucket: at, bytes, isHeld, own }) => {
+      const found = chosen[piece];
+      if (!found) return;
+      const lent = columnsIn(bytes);
+      const cells = cellsMeant(lent, verdicts);
+      if (cells === null) chosen[piece] = null;
+      if (cells === null || cells.length === 0) return;
+      const bucket = bucketMs === null ? 0 : Math.floor(at / (bucketMs / GRAINS[pieces[piece]!.grain]!.ms));
+      if (own && histograms.length === 0 && cells.length <= lent.count / FEW) {
+        const columns = narrowed(lent, cells, width, hasMore);
+        moment.bytes += cells.length * (lengthOf(bytes) / lent.count);
+        found.push({ chunk: { bucket, columns, histograms: {} }, cells: allOf(cells.length) });
+        return;
+      }
+      const kept = own ? own() : bytes;
+      if (!isHeld) moment.bytes += lengthOf(kept);
+      const histogramsKept = Object.fromEntries(histograms.map((name, place) => [name, kept[place + 1]!]));
+      found.push({ chunk: { bucket, columns: columnsIn(kept), histograms: histogramsKept }, cells });
+    });
     return chosen;
   }
 

@@ -80,8 +80,8 @@ function watched(snapshots: Snapshots, seen: CellsRow[]): Snapshots {
     snapshots(({ cells, ...snapshot }) =>
       work({
         ...snapshot,
-        cells: (pieces, cube, columns, take) =>
-          cells(pieces, cube, columns, (found) => {
+        cells: (pieces, columns, take) =>
+          cells(pieces, columns, (found) => {
             seen.push(found);
             take(found);
           }),
@@ -253,7 +253,7 @@ describe('cells that a reader holds', () => {
 });
 
 describe('memory of cells', () => {
-  const piece = { grain: 0, from: 0, until: 10 * 60_000 };
+  const piece = { cube: '', grain: 0, from: 0, until: 10 * 60_000 } as const;
   const place = (bucket: number) => ({ cube: '', grain: 0, bucket }) as const;
   const sums = () => ({ sums: new Uint8Array(1_000) });
 
@@ -263,16 +263,16 @@ describe('memory of cells', () => {
     held.begin('a');
     for (const bucket of [1, 2]) held.keep(place(bucket), 7, sums());
     now = 50_000;
-    expect(held.versions('', { ...piece, until: 2 * 60_000 }, 'sums')).toEqual([0, 7]);
+    expect(held.versions({ ...piece, until: 2 * 60_000 }, 'sums')).toEqual([0, 7]);
     now = 70_000;
     held.letGo();
-    expect(held.versions('', piece, 'sums')).toEqual([0, 7]);
-    expect(held.versions('', piece, 'durations')).toEqual([]);
+    expect(held.versions(piece, 'sums')).toEqual([0, 7]);
+    expect(held.versions(piece, 'durations')).toEqual([]);
     while (now < 3_600_000) {
       now += 50_000;
-      held.versions('', piece, 'sums');
+      held.versions(piece, 'sums');
     }
-    expect(held.versions('', piece, 'sums')).toEqual([]);
+    expect(held.versions(piece, 'sums')).toEqual([]);
     now += 100_000;
     held.letGo();
     expect(held.bytes).toBe(0);
@@ -283,9 +283,9 @@ describe('memory of cells', () => {
     held.begin('a');
     held.keep(place(1), 7, sums());
     held.begin('a');
-    expect(held.versions('', piece, 'sums')).toEqual([0, 7]);
+    expect(held.versions(piece, 'sums')).toEqual([0, 7]);
     held.begin('b');
-    expect(held.versions('', piece, 'sums')).toEqual([]);
+    expect(held.versions(piece, 'sums')).toEqual([]);
     expect(held.bytes).toBe(0);
     held.clear();
   });
@@ -296,9 +296,9 @@ describe('memory of cells', () => {
     for (const bucket of [1, 2, 3]) if (held.hasRoom(1_000)) held.keep(place(bucket), 7, sums());
     expect(held.hasRoom(1_000)).toBe(false);
     held.begin('a');
-    held.versions('', { ...piece, until: 2 * 60_000 }, 'sums');
+    held.versions({ ...piece, until: 2 * 60_000 }, 'sums');
     expect(held.hasRoom(1_000)).toBe(true);
-    expect(held.versions('', piece, 'sums')[1]).toBe(7);
+    expect(held.versions(piece, 'sums')[1]).toBe(7);
     expect(held.hasRoom(10_000)).toBe(false);
     held.clear();
   });

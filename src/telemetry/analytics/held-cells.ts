@@ -2,7 +2,7 @@ import { totalmem } from 'node:os';
 import { giveBackMemory } from '../../core/runtime/idle-memory.ts';
 import type { Cube } from '../aggregates/cubes.ts';
 import { GRAINS } from '../aggregates/grains.ts';
-import type { Piece } from './plan.ts';
+import type { CubePiece } from './plan.ts';
 import type { CellBytes, CellColumn } from './snapshots.ts';
 
 export interface HeldOptions {
@@ -89,7 +89,7 @@ export class HeldCells {
   }
 
   /** The versions of rows of a piece that are held with this column; they stay until the moment is over. */
-  versions(cube: Cube, { grain, from, until }: Piece, column: CellColumn): HeldVersions {
+  versions({ cube, grain, from, until }: CubePiece, column: CellColumn): HeldVersions {
     const versions: number[] = [];
     const rows = this.#rows.get(keyOf({ cube, grain }));
     if (!rows) return versions;

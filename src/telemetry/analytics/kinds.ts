@@ -3,6 +3,7 @@ import {
   type Cube,
   columnsOfCube,
   cubeKnowing,
+  type Digest,
   type Kind,
   type KindCube,
   kindOf,
@@ -13,6 +14,7 @@ import {
   otherKind,
   valueIn,
 } from '../aggregates/cubes.ts';
+import { digestKnowing } from '../aggregates/digests.ts';
 import { ANY, type Dimension, OTHER, type Value } from '../aggregates/fact.ts';
 import { type Shared, sharedValue } from '../aggregates/wholes.ts';
 import type { LogTables } from '../log-columns.ts';
@@ -74,6 +76,8 @@ function beginsWith(endpoint: string, prefix: string): boolean | null {
 
 export interface Meant {
   readonly cube: Cube;
+  /** Of its cells, if there is one that knows enough. */
+  readonly digest: Digest | null;
   /** Whether entries that share this are meant; null: that cannot be told. */
   readonly includes: (shared: Shared) => boolean | null;
   /** The same, of each kind that the key of a cell is made of: all of them have to be meant. */
@@ -106,6 +110,7 @@ export function meantBy(filter: LogFilter, by: readonly By[]): Meant | null {
     organisationId === filter.organisationId && (filter.workspaceId === null || workspaceId === filter.workspaceId);
   return {
     cube,
+    digest: digestKnowing(cube, names),
     includes: (shared) => isInReach(shared) && verdict(conditions, (name) => sharedValue(shared, name)),
     columns: columns.map((kinds, at) => {
       const own = new Map([...conditions].filter(([name]) => knows(kinds, name)));

@@ -1,3 +1,5 @@
+import type { Cube, Digest } from '../aggregates/cubes.ts';
+import { FIRST_WITH_DIGESTS } from '../aggregates/digests.ts';
 import { DAYS, GRAINS } from '../aggregates/grains.ts';
 import type { State } from '../aggregates/state.ts';
 import type { TimeRange } from './time-range.ts';
@@ -5,6 +7,11 @@ import type { TimeRange } from './time-range.ts';
 /** What is counted by cells of that grain. */
 export interface Piece extends TimeRange {
   readonly grain: number;
+}
+
+/** And which cells are read of it. */
+export interface CubePiece extends Piece {
+  readonly cube: Cube;
 }
 
 export interface Plan {
@@ -66,3 +73,19 @@ export function planOf(
   cover({ from: wide.from, until: end }, coarsest);
   return { range: wide, pieces, log, less: isJustNow ? { from: wide.until, until: end } : null };
 }
+
+/** Reads a digest where there is one that knows enough, and it has been made. */
+export const readOf = (
+  pieces: readonly Piece[],
+  { cube, digest }: { readonly cube: Cube; readonly digest: Digest | null },
+  { digestedFrom }: State,
+): CubePiece[] =>
+  pieces.flatMap((piece): CubePiece[] => {
+    const from = digestedFrom[GRAINS[piece.grain]!.name];
+    if (digest === null || piece.grain < FIRST_WITH_DIGESTS || piece.until <= from) return [{ ...piece, cube }];
+    if (piece.from >= from) return [{ ...piece, cube: digest }];
+    return [
+      { ...piece, until: from, cube },
+      { ...piece, from, cube: digest },
+    ];
+  });

@@ -1,11 +1,10 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import { escapeLiteral, type Pool, type PoolClient, type QueryResult } from 'pg';
 import { type BinaryRow, binaryRows, int32In, uint32In } from '../../storage/postgres-bytes.ts';
-import type { Cube } from '../aggregates/cubes.ts';
 import { GRAINS } from '../aggregates/grains.ts';
 import type { LogTables } from '../log-columns.ts';
-import { HeldCells, type HeldVersions, NOT_HELD } from './held-cells.ts';
-import type { Piece } from './plan.ts';
+import { HeldCells, type HeldVersions, NOT_HELD, type RowPlace } from './held-cells.ts';
+import type { CubePiece } from './plan.ts';
 import { type CellBytes, type CellColumn, type CellsRow, OPENING, type Opening, type Snapshots } from './snapshots.ts';
 
 /**
@@ -65,7 +64,7 @@ export const postgresSnapshots =
       const result = await work({
         db,
         opening,
-        cells: (pieces, cube, columns, take) => readCells(client, held, { pieces, cube, columns, take }),
+        cells: (pieces, columns, take) => readCells(client, held, { pieces, columns, take }),
       });
       await client.query('commit');
       return result;
@@ -79,15 +78,14 @@ export const postgresSnapshots =
   };
 
 interface Reading {
-  readonly pieces: readonly Piece[];
-  readonly cube: Cube;
+  readonly pieces: readonly CubePiece[];
   readonly columns: readonly CellColumn[];
   readonly take: (row: CellsRow) => void;
 }
 
-async function readCells(client: PoolClient, held: HeldCells, { pieces, cube, columns, take }: Reading): Promise<void> {
+async function readCells(client: PoolClient, held: HeldCells, { pieces, columns, take }: Reading): Promise<void> {
   const firsts = pieces.map(({ grain, from }) => from / GRAINS[grain]!.ms);
-  const known = pieces.map((piece) => columns.map((column) => held.versions(cube, piece, column)));
+  const known = pieces.map((piece) => columns.map((column) => held.versions(piece, column)));
   const unseen = known.map((ofColumns, piece) => {
     const buckets = (versions: HeldVersions) =>
       versions.flatMap((version, at) => (version === NOT_HELD ? [] : [firsts[piece]! + at]));
@@ -95,7 +93,7 @@ async function readCells(client: PoolClient, held: HeldCells, { pieces, cube, co
   });
   const taken = ([at, of, writtenBy, ...read]: BinaryRow) => {
     const [piece, bucket, version] = [int32In(at!), int32In(of!), uint32In(writtenBy!)];
-    const place = { cube, grain: pieces[piece]!.grain, bucket };
+    const place = placeIn(pieces[piece]!, bucket);
     unseen[piece]!.delete(bucket);
     const isKnown = columns.map((_, column) => known[piece]![column]![bucket - firsts[piece]!] === version);
     const bytes = columns.map((name, column) => (isKnown[column] ? held.held(place, version, name) : read[column]!));
@@ -114,19 +112,18 @@ async function readCells(client: PoolClient, held: HeldCells, { pieces, cube, co
     take({ piece, bucket, bytes, isHeld: true, own: null });
     return isNew;
   };
-  await binaryRows(client, unknown(pieces, cube, columns, known), taken);
+  await binaryRows(client, unknown(pieces, columns, known), taken);
   for (const [piece, buckets] of unseen.entries())
-    for (const bucket of buckets) held.drop({ cube, grain: pieces[piece]!.grain, bucket });
+    for (const bucket of buckets) held.drop(placeIn(pieces[piece]!, bucket));
 }
 
 /** All rows with the transactions that wrote them; of a column that is known as it is, nothing else. */
 function unknown(
-  pieces: readonly Piece[],
-  cube: Cube,
+  pieces: readonly CubePiece[],
   columns: readonly CellColumn[],
   known: readonly (readonly HeldVersions[])[],
 ): string {
-  const branches = pieces.map(({ grain, from, until }, at) => {
+  const branches = pieces.map(({ grain, cube, from, until }, at) => {
     const { ms, id } = GRAINS[grain]!;
     const first = from / ms;
     // Looked up by place: to plan a join for each piece takes longer than to read the versions.
@@ -140,6 +137,8 @@ function unknown(
   });
   return branches.join(' union all ');
 }
+
+const placeIn = ({ cube, grain }: CubePiece, bucket: number): RowPlace => ({ cube, grain, bucket });
 
 const lengthOf = (bytes: CellBytes): number => bytes.reduce((sum, each) => sum + (each?.length ?? 0), 0);
 

@@ -1,20 +1,14 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Cube } from '../aggregates/cubes.ts';
+import { type Kysely, sql } from 'kysely';
 import { GRAINS } from '../aggregates/grains.ts';
 import type { LogTables } from '../log-columns.ts';
-import type { Piece } from './plan.ts';
+import type { CubePiece } from './plan.ts';
 
 /** The log and its figures as of one moment. */
 export interface Snapshot {
   readonly db: Kysely<LogTables>;
   readonly opening: Opening;
   /** Gives what lies in columns of the cells of these pieces to `take`, row by row; all of it is read by one statement. */
-  cells(
-    pieces: readonly Piece[],
-    cube: Cube,
-    columns: readonly CellColumn[],
-    take: (row: CellsRow) => void,
-  ): Promise<void>;
+  cells(pieces: readonly CubePiece[], columns: readonly CellColumn[], take: (row: CellsRow) => void): Promise<void>;
 }
 
 /** What every question begins with. */
@@ -71,9 +65,9 @@ export const sqliteSnapshots =
       return work({
         db: snapshot,
         opening,
-        cells: async (pieces, cube, columns, take) => {
+        cells: async (pieces, columns, take) => {
           type Row = Readonly<Record<CellColumn, Uint8Array | null>> & Pick<CellsRow, 'piece' | 'bucket'>;
-          const { rows } = await sql<Row>`${selection(pieces, sql`${cube}`, columns)}`.execute(snapshot);
+          const { rows } = await sql<Row>`${selection(pieces, columns)}`.execute(snapshot);
           for (const { piece, bucket, ...row } of rows)
             take({ piece, bucket, bytes: columns.map((name) => row[name]), isHeld: false, own: null });
         },
@@ -89,9 +83,9 @@ const waitingAfter = async (db: Kysely<LogTables>, last: number) =>
   ).rows;
 
 /** Of no pieces there is none. */
-export function selection(pieces: readonly Piece[], cube: RawBuilder<unknown>, columns: readonly CellColumn[]) {
+export function selection(pieces: readonly CubePiece[], columns: readonly CellColumn[]) {
   const names = sql.raw(columns.join(', '));
-  const branches = pieces.map(({ grain, from, until }, at) => {
+  const branches = pieces.map(({ grain, cube, from, until }, at) => {
     const { ms, id } = GRAINS[grain]!;
     const [first, end] = [sql.lit(from / ms), sql.lit(until / ms)];
     return sql`select ${sql.lit(at)} as piece, bucket, ${names} from analytics_cells

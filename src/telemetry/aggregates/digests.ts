@@ -1,0 +1,79 @@
+import {
+  CORE,
+  CORE_DIMENSIONS,
+  type Cube,
+  DIGEST_OF_PEOPLE,
+  type Digest,
+  isPersonal,
+  type Kind,
+  valueIn,
+} from './cubes.ts';
+import type { Dimension } from './fact.ts';
+import { GRAINS, HOURS } from './grains.ts';
+import { Cells } from './spread.ts';
+
+/**
+ * A digest has the cells of a cube that crosses the core, with most of the core added up: a question that asks about few dimensions
+ * reads a fifth of the cells or fewer. Where cells agree in what the digest tells apart, one of their cores stands for all
+ * of them, and which one does not matter: nobody asks it for anything else. So a digest needs no kinds of its own, and one cell that is
+ * added under another core is as right as one that is added to the cell there is.
+ *
+ * They are made of the cells of hours and longer buckets. Shorter ones have few cells anyway, and more would have to be written.
+ */
+const TOLD: Readonly<Record<'models' | 'keys' | 'people', ReadonlySet<Dimension>>> = {
+  models: new Set(CORE_DIMENSIONS.filter((name) => name !== 'api_key_id' && name !== 'virtual_key')),
+  keys: new Set(['api_key_id', 'virtual_key', 'provider', 'model']),
+  people: new Set(['provider', 'model', 'status']),
+};
+
+export const FIRST_WITH_DIGESTS = HOURS;
+export const GRAINS_WITH_DIGESTS = GRAINS.slice(FIRST_WITH_DIGESTS);
+
+const ofCore: readonly Digest[] = ['models', 'keys'];
+
+export const isDigest = (cube: Cube): cube is Digest =>
+  cube === 'models' || cube === 'keys' || cube.startsWith(DIGEST_OF_PEOPLE);
+
+/** Those that are made of the cells of a cube. */
+export function digestsOf(cube: Cube): readonly Digest[] {
+  if (cube === CORE) return ofCore;
+  const person = cube.slice(CORE.length);
+  return cube.startsWith(CORE) && isPersonal(person) ? [`${DIGEST_OF_PEOPLE}${person}`] : [];
+}
+
+const toldBy = (digest: Digest): ReadonlySet<Dimension> =>
+  digest === 'models' || digest === 'keys' ? TOLD[digest] : TOLD.people;
+
+/** The digest of a cube that knows all of these; null: there is none. */
+export function digestKnowing(cube: Cube, names: Iterable<string>): Digest | null {
+  const ofCores = [...names].filter((name) => !isPersonal(name)) as Dimension[];
+  return digestsOf(cube).find((digest) => ofCores.every((name) => toldBy(digest).has(name))) ?? null;
+}
+
+/** `coreOf`: null where the workspace of the core was deleted; no question finds what is left of it. */
+export function digested(cells: Cells, digest: Digest, coreOf: (id: number) => Kind | null): Cells {
+  const told = CORE_DIMENSIONS.filter((name) => toldBy(digest).has(name));
+  /** By what they agree in, the core that stands for all. */
+  const standing = new Map<string, number>();
+  const standingFor = new Map<number, number | null>();
+  const standIn = (id: number): number | null => {
+    const core = coreOf(id);
+    if (core === null) return null;
+    const { organisationId, workspaceId } = core;
+    const text = JSON.stringify([organisationId, workspaceId, ...told.map((name) => valueIn(core, name))]);
+    const first = standing.get(text) ?? id;
+    standing.set(text, first);
+    return first;
+  };
+  const fewer = new Cells();
+  for (const { key, amount } of cells.values()) {
+    const [core, ...people] = key as readonly [number, ...number[]];
+    let stands = standingFor.get(core);
+    if (stands === undefined) {
+      stands = standIn(core);
+      standingFor.set(core, stands);
+    }
+    if (stands !== null) fewer.add([stands, ...people], amount);
+  }
+  return fewer;
+}
