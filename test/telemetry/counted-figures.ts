@@ -68,13 +68,14 @@ const shown = ({ sums, durations, firstBytes }: Amount): string =>
 /** By cubes, what their digests tell apart of the core. */
 const DIGESTS: Readonly<Record<string, readonly (readonly [digest: string, told: readonly string[]])[]>> = {
   '+': [
+    ['outcomes', ['provider', 'model', 'status']],
     ['models', CORE_DIMENSIONS.filter((name) => !['api_key_id', 'virtual_key'].includes(name))],
     ['keys', ['api_key_id', 'virtual_key', 'provider', 'model']],
   ],
   ...Object.fromEntries(
     ['user_id', ...KEYS.map(metadataCube)].map((person) => [
       `+${person}`,
-      [[`+models/${person}`, ['provider', 'model', 'status']]],
+      [[`+outcomes/${person}`, ['provider', 'model', 'status']]],
     ]),
   ),
 };
@@ -353,7 +354,11 @@ export function describeCountedFigures({ seeds, steps, days, hours }: CountsToTr
         await ask("delete from analytics_state where name like 'digest%'");
         await ask(`insert into analytics_state (name, value) values ('digests_begin', ${Date.now() + DAY_MS})`);
         const digests = async () =>
-          (await ask("select 1 from analytics_cells where cube in ('models', 'keys') or cube like '+models/%'")).length;
+          (
+            await ask(
+              "select 1 from analytics_cells where cube in ('outcomes', 'keys', 'models') or cube like '+outcomes/%'",
+            )
+          ).length;
         const comes = async () => {
           const rows = Array.from({ length: 60 }, () => randomRow(random, days * DAY_MS));
           const store = await openLogStore(target, 'writer', { figures: FIGURES });

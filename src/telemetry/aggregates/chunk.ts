@@ -1,6 +1,6 @@
 import { type Amount, nothing, SUMS } from './amount.ts';
 import { count as countIn, type Histogram, inOrder } from './histogram.ts';
-import { columnOf, type Layout, layInRuns, layPlainly, readColumns } from './layout.ts';
+import { LAYS, type Layout, readColumns } from './layout.ts';
 
 /**
  * All cells of one cube and one bucket, column by column (`layout.ts`). Histograms are kept apart: they are longer, and few
@@ -107,9 +107,9 @@ class Reading {
 export function pack(cells: Iterable<Cell>, width: number, layout: Layout): Packed {
   const kept = [...cells].filter(({ amount }) => SUMS.some((name) => amount.sums[name] !== 0)).sort(byKey);
   const keys = Array.from({ length: width }, (_, at) => kept.map(({ key }) => key[at]!));
-  const sums = SUMS.map((name) => columnOf(kept.map(({ amount }) => amount.sums[name])));
+  const sums = SUMS.map((name) => kept.map(({ amount }) => amount.sums[name]));
   return {
-    ...(layout === 'in runs' ? layInRuns : layPlainly)(kept.length, keys, sums),
+    ...LAYS[layout](kept.length, keys, sums),
     durations: packHistograms(kept.map(({ amount }) => amount.durations)),
     first_bytes: packHistograms(kept.map(({ amount }) => amount.firstBytes)),
   };
@@ -155,9 +155,11 @@ export function unpack({ sums: bytes, more, durations, first_bytes }: Packed, wi
   const cells: Cell[] = [];
   for (let cell = 0; cell < count; cell++) {
     const amount = nothing();
-    for (let at = 0; at < SUMS.length; at++) amount.sums[SUMS[at]!] = sums[at]?.[cell] ?? 0;
+    for (let at = 0; at < SUMS.length; at++) amount.sums[SUMS[at]!] = sums[at]!.column?.[cell] ?? 0;
     cells.push({ key: keys.map((column) => column[cell]!), amount });
   }
+  for (const [place, { large }] of sums.entries())
+    for (const [at, cell] of large?.cells.entries() ?? []) cells[cell]!.amount.sums[SUMS[place]!] = large!.values[at]!;
   readHistograms(
     durations,
     cells.map(({ amount }) => amount.durations),

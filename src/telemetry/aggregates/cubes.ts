@@ -16,9 +16,11 @@ export type KindCube = typeof TOTAL | typeof CORE | typeof COMBINED | Dimension 
 export type PersonalCube = 'user_id' | MetadataCube;
 /** What cells are kept by: one kind each, or the core crossed with who it was; and digests of those (`digests.ts`). */
 export type Cube = Exclude<KindCube, typeof COMBINED> | `+${PersonalCube}` | typeof WHOLE | Digest;
-/** What of the core is told apart: all but who pays, who pays for which models, and which models people call. */
-export type Digest = 'models' | 'keys' | `+models/${PersonalCube}`;
-export const DIGEST_OF_PEOPLE = '+models/';
+/** Of the core: what became of calls of which models, who paid for which models, and all but who paid. */
+export type CoreDigest = 'outcomes' | 'keys' | 'models';
+/** Of the core crossed with people, what became of their calls of which models. */
+export type Digest = CoreDigest | `+outcomes/${PersonalCube}`;
+export const DIGEST_OF_PEOPLE = '+outcomes/';
 
 export const metadataCube = (key: string): MetadataCube => `metadata.${key}`;
 export const isPersonal = (cube: string): cube is PersonalCube => cube === 'user_id' || cube.startsWith('metadata.');
@@ -27,7 +29,7 @@ export const CORE_DIMENSIONS: readonly Dimension[] = DIMENSIONS.filter((name) =>
 /** Of which kinds the key of a cell is made. */
 export function columnsOfCube(cube: Cube): readonly KindCube[] {
   if (cube === WHOLE) return [CORE, 'user_id', COMBINED];
-  if (cube === 'models' || cube === 'keys') return [CORE];
+  if (cube === 'outcomes' || cube === 'keys' || cube === 'models') return [CORE];
   if (cube.startsWith(DIGEST_OF_PEOPLE)) return [CORE, cube.slice(DIGEST_OF_PEOPLE.length) as PersonalCube];
   return cube.startsWith(CORE) && cube !== CORE ? [CORE, cube.slice(CORE.length) as PersonalCube] : [cube as KindCube];
 }

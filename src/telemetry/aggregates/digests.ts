@@ -1,6 +1,7 @@
 import {
   CORE,
   CORE_DIMENSIONS,
+  type CoreDigest,
   type Cube,
   DIGEST_OF_PEOPLE,
   type Digest,
@@ -20,19 +21,21 @@ import { Cells } from './spread.ts';
  *
  * They are made of the cells of hours and longer buckets. Shorter ones have few cells anyway, and more would have to be written.
  */
-const TOLD: Readonly<Record<'models' | 'keys' | 'people', ReadonlySet<Dimension>>> = {
+const OUTCOMES: ReadonlySet<Dimension> = new Set(['provider', 'model', 'status']);
+const TOLD: Readonly<Record<CoreDigest, ReadonlySet<Dimension>>> = {
+  outcomes: OUTCOMES,
   models: new Set(CORE_DIMENSIONS.filter((name) => name !== 'api_key_id' && name !== 'virtual_key')),
   keys: new Set(['api_key_id', 'virtual_key', 'provider', 'model']),
-  people: new Set(['provider', 'model', 'status']),
 };
+const isOfCore = (cube: string): cube is CoreDigest => Object.hasOwn(TOLD, cube);
 
 export const FIRST_WITH_DIGESTS = HOURS;
 export const GRAINS_WITH_DIGESTS = GRAINS.slice(FIRST_WITH_DIGESTS);
 
-const ofCore: readonly Digest[] = ['models', 'keys'];
+/** The smallest first. */
+const ofCore: readonly Digest[] = ['outcomes', 'keys', 'models'];
 
-export const isDigest = (cube: Cube): cube is Digest =>
-  cube === 'models' || cube === 'keys' || cube.startsWith(DIGEST_OF_PEOPLE);
+export const isDigest = (cube: Cube): cube is Digest => isOfCore(cube) || cube.startsWith(DIGEST_OF_PEOPLE);
 
 /** Those that are made of the cells of a cube. */
 export function digestsOf(cube: Cube): readonly Digest[] {
@@ -41,8 +44,7 @@ export function digestsOf(cube: Cube): readonly Digest[] {
   return cube.startsWith(CORE) && isPersonal(person) ? [`${DIGEST_OF_PEOPLE}${person}`] : [];
 }
 
-const toldBy = (digest: Digest): ReadonlySet<Dimension> =>
-  digest === 'models' || digest === 'keys' ? TOLD[digest] : TOLD.people;
+const toldBy = (digest: Digest): ReadonlySet<Dimension> => (isOfCore(digest) ? TOLD[digest] : OUTCOMES);
 
 /** The digest of a cube that knows all of these; null: there is none. */
 export function digestKnowing(cube: Cube, names: Iterable<string>): Digest | null {

@@ -5,14 +5,30 @@ import { SUMS, type Sum } from './amount.ts';
  * that a reader looks at a column where it lies, and only at the cells it means. `plain` is what the version before wrote:
  * all columns, one after the other. `in runs`: every column begins at a multiple of eight, so that nothing is copied to be
  * looked at; cells stand in the order of their keys, so of the first of two keys runs are kept, which a reader passes over
- * as a whole; and sums that few ask for lie in bytes of their own.
+ * as a whole; and sums that few ask for lie in bytes of their own. `in narrow runs`: where few sums of a column are much larger than
+ * the others, these lie behind it, and the column is as narrow as the others need.
  */
-export type Layout = 'plain' | 'in runs';
+export type Layout = 'plain' | 'in runs' | 'in narrow runs';
 
 /** What a column is kept in: the first that holds all of it; none where all of it is nothing. */
 const KEPT_IN = [Uint8Array, Uint16Array, Int32Array, Float64Array] as const;
 export type Column = InstanceType<(typeof KEPT_IN)[number]>;
 const NOTHING = 255;
+/** Added to what a column is kept in where larger numbers lie behind it. */
+const WITH_LARGE = 16;
+
+/** Of a column, the few numbers that are larger than the others; in the column itself there is 0 in their place. */
+export interface Large {
+  /** In order. */
+  readonly cells: Int32Array;
+  readonly values: Float64Array;
+}
+
+export interface Sums {
+  /** Null: all of them are nothing. */
+  readonly column: Column | null;
+  readonly large: Large | null;
+}
 
 /** These are asked for seldom: a month of people is read in two thirds of the bytes without them. */
 const SELDOM: ReadonlySet<Sum> = new Set([
@@ -36,8 +52,8 @@ export interface Columns {
   /** The ids of the first key, and how many cells each has; null: every cell has its own. */
   readonly runs: Runs | null;
   key(at: number): Column;
-  /** By their place among all sums; null: all are nothing. */
-  sum(place: number): Column | null;
+  /** By their place among all sums. */
+  sum(place: number): Sums;
 }
 
 export interface Runs {
@@ -50,9 +66,9 @@ export interface Laid {
   readonly more: Uint8Array | null;
 }
 
-type Lay = (count: number, keys: readonly (readonly number[])[], sums: readonly (Column | null)[]) => Laid;
+type Lay = (count: number, keys: readonly (readonly number[])[], sums: readonly (readonly number[])[]) => Laid;
 
-export function columnOf(values: readonly number[]): Column | null {
+function columnOf(values: readonly number[]): Column | null {
   let [least, most] = [0, 0];
   for (const value of values) {
     if (value < least) least = value;
@@ -64,31 +80,77 @@ export function columnOf(values: readonly number[]): Column | null {
   return least >= -(2 ** 31) && most < 2 ** 31 ? Int32Array.from(values) : Float64Array.from(values);
 }
 
+const NO_SUMS: Sums = { column: null, large: null };
+const wide = (values: readonly number[]): Sums => ({ column: columnOf(values), large: null });
+
+/** What a number too many for its column takes: where it is, and eight bytes. */
+const LARGE_BYTES = 12;
+
+/** In as few bytes as it takes: calls without a user, or those of one that calls all day, are few and much larger than the others. */
+function narrow(values: readonly number[]): Sums {
+  const { column } = wide(values);
+  if (column === null || column instanceof Uint8Array) return { column, large: null };
+  const [beyondByte, beyondTwo, beyondFour] = [8, 16, 31].map((bits) => beyond(values, bits)) as [
+    number,
+    number,
+    number,
+  ];
+  const widths = [
+    { Kept: Uint8Array, bits: 8, bytes: values.length + beyondByte * LARGE_BYTES },
+    { Kept: Uint16Array, bits: 16, bytes: 2 * values.length + beyondTwo * LARGE_BYTES },
+    { Kept: Int32Array, bits: 31, bytes: 4 * values.length + beyondFour * LARGE_BYTES },
+  ];
+  const { Kept, bits, bytes } = widths.reduce((one, other) => (other.bytes < one.bytes ? other : one));
+  if (bytes + 2 * EVEN >= column.byteLength) return { column, large: null };
+  const cells = values.flatMap((value, cell) => (isWithin(value, bits) ? [] : [cell]));
+  return {
+    column: Kept.from(values.map((value) => (isWithin(value, bits) ? value : 0))),
+    large: { cells: Int32Array.from(cells), values: Float64Array.from(cells, (cell) => values[cell]!) },
+  };
+}
+
+const isWithin = (value: number, bits: number): boolean => value >= 0 && value < 2 ** bits;
+
+function beyond(values: readonly number[], bits: number): number {
+  let count = 0;
+  for (const value of values) if (!isWithin(value, bits)) count++;
+  return count;
+}
+
 const COUNT_BYTES = 4;
 /** Stands in the count of cells that are laid in runs; there are never so many. */
 const IN_RUNS = 0x8000_0000;
 const EVEN = 8;
 const evenly = (at: number): number => Math.ceil(at / EVEN) * EVEN;
 
-export const layPlainly: Lay = (count, keys, sums) => {
-  const columns = [...keys.map(columnOf), ...sums];
+const layPlainly: Lay = (count, keys, sums) => {
+  const columns = [...keys, ...sums].map(wide);
   return { sums: layColumns([count], columns, (at) => at), more: null };
 };
 
-export const layInRuns: Lay = (count, keys, sums) => {
-  const [first, ...others] = keys;
-  const runs = others.length === 0 ? null : runsOf(first!);
-  const leading = runs === null ? [first!] : [runs.ids, runs.lengths];
-  const often = [...[...leading, ...others].map(columnOf), ...OFTEN_PLACES.map((place) => sums[place]!)];
-  const head = [count + IN_RUNS, runs?.ids.length ?? 0];
-  return {
-    sums: layColumns(head, often, evenly),
-    more: layColumns(
-      [],
-      SELDOM_PLACES.map((place) => sums[place]!),
-      evenly,
-    ),
+const layRuns =
+  (sumsOf: (values: readonly number[]) => Sums): Lay =>
+  (count, keys, values) => {
+    const sums = values.map(sumsOf);
+    const [first, ...others] = keys;
+    const runs = others.length === 0 ? null : runsOf(first!);
+    const leading = runs === null ? [first!] : [runs.ids, runs.lengths];
+    const often = [...[...leading, ...others].map(wide), ...OFTEN_PLACES.map((place) => sums[place]!)];
+    const head = [count + IN_RUNS, runs?.ids.length ?? 0];
+    return {
+      sums: layColumns(head, often, evenly),
+      more: layColumns(
+        [],
+        SELDOM_PLACES.map((place) => sums[place]!),
+        evenly,
+      ),
+    };
   };
+
+export const LAYS: Readonly<Record<Layout, Lay>> = {
+  plain: layPlainly,
+  'in runs': layRuns(wide),
+  'in narrow runs': layRuns(narrow),
 };
 
 function runsOf(key: readonly number[]): { readonly ids: number[]; readonly lengths: number[] } {
@@ -104,51 +166,85 @@ function runsOf(key: readonly number[]): { readonly ids: number[]; readonly leng
 }
 
 /** Some numbers, what each column is kept in, and the columns, each where `placed` says. */
-function layColumns(
-  head: readonly number[],
-  columns: readonly (Column | null)[],
-  placed: (at: number) => number,
-): Uint8Array {
+function layColumns(head: readonly number[], columns: readonly Sums[], placed: (at: number) => number): Uint8Array {
   const kinds = head.length * COUNT_BYTES;
   const begins = kinds + columns.length;
   let end = begins;
-  for (const column of columns) if (column) end = placed(end) + column.byteLength;
+  for (const { column, large } of columns) {
+    if (column) end = placed(end) + column.byteLength;
+    if (large) end = placesOfLarge(end, large.cells.length).end;
+  }
   const bytes = new Uint8Array(end);
   const view = new DataView(bytes.buffer);
   for (const [at, number] of head.entries()) view.setUint32(at * COUNT_BYTES, number, true);
   let at = begins;
-  for (const [place, column] of columns.entries()) {
-    bytes[kinds + place] = column ? KEPT_IN.findIndex((kind) => column instanceof kind) : NOTHING;
+  for (const [place, { column, large }] of columns.entries()) {
+    const kept = column ? KEPT_IN.findIndex((kind) => column instanceof kind) : NOTHING;
+    bytes[kinds + place] = large ? kept + WITH_LARGE : kept;
     if (!column) continue;
     at = placed(at);
     bytes.set(new Uint8Array(column.buffer), at);
     at += column.byteLength;
+    if (!large) continue;
+    const places = placesOfLarge(at, large.cells.length);
+    view.setUint32(places.count, large.cells.length, true);
+    bytes.set(new Uint8Array(large.cells.buffer), places.cells);
+    bytes.set(new Uint8Array(large.values.buffer), places.values);
+    at = places.end;
   }
   return bytes;
 }
 
-type Read = (column: number) => Column | null;
+/** Behind a column: how many, which cells, and what they have. */
+function placesOfLarge(at: number, count: number) {
+  const [begins, cells] = [evenly(at), evenly(at) + EVEN];
+  const values = evenly(cells + count * Int32Array.BYTES_PER_ELEMENT);
+  return { count: begins, cells, values, end: values + count * Float64Array.BYTES_PER_ELEMENT };
+}
+
+type Read = (column: number) => Sums;
 
 /** The columns that lie in some bytes behind so many numbers, each of its own length. */
 function columnsIn(bytes: Uint8Array, head: number, lengths: readonly number[], placed: (at: number) => number): Read {
   const kinds = head * COUNT_BYTES;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const starts: number[] = [];
   let at = kinds + lengths.length;
   for (const [column, length] of lengths.entries()) {
-    const Kept = KEPT_IN[bytes[kinds + column]!];
+    const { Kept, hasLarge } = keptIn(bytes[kinds + column]!);
     if (Kept) at = placed(at);
     starts.push(at);
     at += length * (Kept?.BYTES_PER_ELEMENT ?? 0);
+    if (hasLarge) at = placesOfLarge(at, view.getUint32(evenly(at), true)).end;
   }
   return (column) => {
-    const Kept = KEPT_IN[bytes[kinds + column]!];
-    if (!Kept) return null;
-    const start = bytes.byteOffset + starts[column]!;
+    const { Kept, hasLarge } = keptIn(bytes[kinds + column]!);
+    if (!Kept) return NO_SUMS;
+    const start = starts[column]!;
     const length = lengths[column]!;
-    // Longer numbers have to lie at multiples of their length; where a store puts bytes is its own affair.
-    if (start % Kept.BYTES_PER_ELEMENT === 0) return new Kept(bytes.buffer as ArrayBuffer, start, length);
-    return new Kept(bytes.buffer.slice(start, start + length * Kept.BYTES_PER_ELEMENT) as ArrayBuffer);
+    const read = { column: lookedAt(Kept, bytes, start, length), large: null };
+    if (!hasLarge) return read;
+    const behind = start + length * Kept.BYTES_PER_ELEMENT;
+    const count = view.getUint32(evenly(behind), true);
+    const { cells, values } = placesOfLarge(behind, count);
+    const large = {
+      cells: lookedAt(Int32Array, bytes, cells, count) as Int32Array,
+      values: lookedAt(Float64Array, bytes, values, count) as Float64Array,
+    };
+    return { ...read, large };
   };
+}
+
+const keptIn = (kind: number) => ({
+  Kept: KEPT_IN[kind & ~WITH_LARGE],
+  hasLarge: kind !== NOTHING && kind >= WITH_LARGE,
+});
+
+function lookedAt(Kept: (typeof KEPT_IN)[number], bytes: Uint8Array, at: number, length: number): Column {
+  const start = bytes.byteOffset + at;
+  // Longer numbers have to lie at multiples of their length; where a store puts bytes is its own affair.
+  if (start % Kept.BYTES_PER_ELEMENT === 0) return new Kept(bytes.buffer as ArrayBuffer, start, length);
+  return new Kept(bytes.buffer.slice(start, start + length * Kept.BYTES_PER_ELEMENT) as ArrayBuffer);
 }
 
 /** `more`: null as well where none of it is asked for. */
@@ -166,8 +262,8 @@ export function narrowed(columns: Columns, cells: Int32Array, width: number, has
   const places = hasMore ? [...OFTEN_PLACES, ...SELDOM_PLACES] : OFTEN_PLACES;
   const sums = new Map(
     places.map((place) => {
-      const column = columns.sum(place);
-      return [place, column && picked(column, cells)];
+      const { column, large } = columns.sum(place);
+      return [place, { column: column && picked(column, cells), large: large && largeOf(large, cells) }];
     }),
   );
   return {
@@ -175,10 +271,41 @@ export function narrowed(columns: Columns, cells: Int32Array, width: number, has
     runs: null,
     key: (at) => keys[at]!,
     sum: (place) => {
-      const column = sums.get(place);
-      if (column === undefined) throw new Error(`${SUMS[place]} was not read`);
-      return column;
+      const found = sums.get(place);
+      if (found === undefined) throw new Error(`${SUMS[place]} was not read`);
+      return found;
     },
+  };
+}
+
+/** Both are in order. Gives to `take` which of the cells have a larger number, and that number. */
+export function eachLarge(large: Large, cells: Int32Array, take: (at: number, value: number) => void): void {
+  let from = 0;
+  for (let next = 0; next < large.cells.length; next++) {
+    const cell = large.cells[next]!;
+    const at = cells[cell] === cell ? cell : firstNotBefore(cells, cell, from);
+    if (at === cells.length) return;
+    if (cells[at] === cell) take(at, large.values[next]!);
+    from = at;
+  }
+}
+
+function firstNotBefore(cells: Int32Array, cell: number, from: number): number {
+  let [low, high] = [from, Math.min(cells.length, cell)];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (cells[middle]! < cell) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function largeOf(large: Large, cells: Int32Array): Large {
+  const found: [at: number, value: number][] = [];
+  eachLarge(large, cells, (at, value) => void found.push([at, value]));
+  return {
+    cells: Int32Array.from(found, ([at]) => at),
+    values: Float64Array.from(found, ([, value]) => value),
   };
 }
 
@@ -227,7 +354,7 @@ function plain(bytes: Uint8Array, width: number, count: number): Columns {
   return {
     count,
     runs: null,
-    key: once((at) => read(at) ?? new Uint8Array(count)),
+    key: once((at) => read(at).column ?? new Uint8Array(count)),
     sum: once((place) => read(width + place)),
   };
 }
@@ -246,12 +373,16 @@ function inRuns(bytes: Uint8Array, more: Uint8Array | null, width: number, count
       evenly,
     );
   const runs =
-    width === 1 ? null : { ids: read(0) ?? new Uint8Array(runCount), lengths: read(1) ?? new Uint8Array(runCount) };
+    width === 1
+      ? null
+      : { ids: read(0).column ?? new Uint8Array(runCount), lengths: read(1).column ?? new Uint8Array(runCount) };
   const before = leading.length - 1;
   return {
     count,
     runs,
-    key: once((at) => (at === 0 && runs ? spelledOut(runs, count) : (read(at + before) ?? new Uint8Array(count)))),
+    key: once((at) =>
+      at === 0 && runs ? spelledOut(runs, count) : (read(at + before).column ?? new Uint8Array(count)),
+    ),
     sum: once((place) => {
       const often = OFTEN_PLACES.indexOf(place);
       if (often >= 0) return read(before + width + often);

@@ -15,7 +15,7 @@ export interface State {
   readonly rolledBefore: Readonly<Record<GrainName, number>>;
   /** Digests of cells from here on have been made, and are added to with them. */
   readonly digestedFrom: Readonly<Record<GrainName, number>>;
-  /** From this moment on digests may be made. */
+  /** From this moment on digests may be made, and columns narrow: all nodes know both. */
   readonly digestsBegin: number;
   /** Entries from before are gone from the log. */
   readonly logPrunedBefore: number;
@@ -46,9 +46,14 @@ export function stateIn(rows: readonly { readonly name: string; readonly value: 
     digestsBegin: of(digestsBegin),
     logPrunedBefore: of('log_pruned'),
     kindsChanged: of('kinds_changed'),
-    layout: Date.now() >= of('in_runs_from') ? 'in runs' : 'plain',
+    layout: layoutAt(Date.now(), { inRunsFrom: of('in_runs_from'), narrowFrom: of(digestsBegin) }),
   };
 }
+
+const layoutAt = (
+  now: number,
+  { inRunsFrom, narrowFrom }: { readonly inRunsFrom: number; readonly narrowFrom: number },
+) => (now < inRunsFrom ? 'plain' : now < narrowFrom ? 'in runs' : 'in narrow runs');
 
 /** Of which shorter buckets one is made: the longest that were kept already when it began. */
 export const finerThan = (grain: number, begins: number, { prunedBefore }: State): number =>

@@ -2,7 +2,7 @@ import { SUMS } from '../aggregates/amount.ts';
 import type { Kind } from '../aggregates/cubes.ts';
 import type { Value } from '../aggregates/fact.ts';
 import { Spectra } from '../aggregates/histogram.ts';
-import type { Column, Columns } from '../aggregates/layout.ts';
+import { type Column, type Columns, eachLarge } from '../aggregates/layout.ts';
 import type { Counted, HistogramName, Wish } from './figures.ts';
 import type { Meant } from './kinds.ts';
 
@@ -212,8 +212,13 @@ export class Scan {
     const indexes = this.#indexesIn(bucket);
     lookUp(places, indexes, (number) => this.#placed(bucket, number, indexes));
     for (let at = 0; at < width; at++) {
-      const column = sums[at];
-      if (column) addColumn(column, { cells, places, totals: this.#totals, width, at });
+      const { column, large } = sums[at]!;
+      const totals = this.#totals;
+      if (column) addColumn(column, { cells, places, totals, width, at });
+      if (!large) continue;
+      eachLarge(large, cells, (next, value) => {
+        totals[places[next]! * width + at]! += value;
+      });
     }
     if (this.#histograms.length === 0) return;
     const numbers = places instanceof Int32Array ? places : Int32Array.from(places);
