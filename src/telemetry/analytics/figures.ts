@@ -309,25 +309,24 @@ export class Figures {
     if (pieces.length === 0) return chosen;
     const hasMore = areSeldom(sums);
     const names = ['sums', ...histograms.map((name) => HISTOGRAM_COLUMNS[name]), ...(hasMore ? ['more'] : [])];
-    const columnsIn = (bytes: CellBytes) => readColumns(bytes[0]!, hasMore ? bytes.at(-1)! : null, width);
     await moment.snapshot.cells(pieces, names as readonly CellColumn[], ({ piece, bucket: at, bytes, isHeld, own }) => {
       const found = chosen[piece];
       if (!found) return;
-      const lent = columnsIn(bytes);
-      const cells = cellsMeant(lent, verdicts);
+      const columns = readColumns(bytes[0]!, hasMore ? bytes.at(-1)! : null, width);
+      const cells = cellsMeant(columns, verdicts);
       if (cells === null) chosen[piece] = null;
       if (cells === null || cells.length === 0) return;
       const bucket = bucketMs === null ? 0 : Math.floor(at / (bucketMs / GRAINS[pieces[piece]!.grain]!.ms));
-      if (own && histograms.length === 0 && cells.length <= lent.count / FEW) {
-        const columns = narrowed(lent, cells, width, hasMore);
-        moment.bytes += cells.length * (lengthOf(bytes) / lent.count);
-        found.push({ chunk: { bucket, columns, histograms: {} }, cells: allOf(cells.length) });
+      if (own && histograms.length === 0 && cells.length <= columns.count / FEW) {
+        const few = narrowed(columns, cells, width, hasMore);
+        moment.bytes += cells.length * (lengthOf(bytes) / columns.count);
+        found.push({ chunk: { bucket, columns: few, histograms: {} }, cells: allOf(cells.length) });
         return;
       }
-      const kept = own ? own() : bytes;
-      if (!isHeld) moment.bytes += lengthOf(kept);
-      const histogramsKept = Object.fromEntries(histograms.map((name, place) => [name, kept[place + 1]!]));
-      found.push({ chunk: { bucket, columns: columnsIn(kept), histograms: histogramsKept }, cells });
+      own?.();
+      if (!isHeld) moment.bytes += lengthOf(bytes);
+      const histogramsKept = Object.fromEntries(histograms.map((name, place) => [name, bytes[place + 1]!]));
+      found.push({ chunk: { bucket, columns, histograms: histogramsKept }, cells });
     });
     return chosen;
   }

@@ -102,7 +102,6 @@ async function readCells(client: PoolClient, held: HeldCells, { pieces, columns,
       let isKept = false;
       const own = () => {
         isKept = true;
-        return bytes;
       };
       take({ piece, bucket, bytes, isHeld: false, own });
       return isKept;

@@ -41,7 +41,7 @@ export interface CellsRow {
   /** They are held for other moments, too, and take no memory of this one. */
   readonly isHeld: boolean;
   /** They are lent until the row is taken; who says this keeps them. Null: they may be kept. */
-  readonly own: (() => CellBytes) | null;
+  readonly own: (() => void) | null;
 }
 
 export type CellBytes = readonly (Uint8Array | null)[];
