@@ -22,7 +22,7 @@ export interface LowRateSample {
 /** A process that nobody calls, in one second. */
 export interface IdleSample {
   readonly kind: 'idle';
-  readonly store: IdleStore;
+  readonly who: Idle;
   /** Whether minutes have passed since the start; else one. */
   readonly isSettled: boolean;
   readonly cpuUs: number;
@@ -39,6 +39,7 @@ export interface FullSample {
 /** A process that has just started: what a call takes around its hundredth, and what it takes later. */
 export interface ColdSample {
   readonly kind: 'cold';
+  readonly name: (typeof coldNames)[number];
   readonly hundredthUs: number;
   readonly warmUs: number;
 }
@@ -46,9 +47,11 @@ export interface ColdSample {
 export type QuietSample = LowRateSample | IdleSample | FullSample | ColdSample;
 
 export const RATES = [20, 100, 500] as const;
-/** What a process that nobody calls stands on. */
-export const idleStores = ['embedded', 'postgres'] as const;
-export type IdleStore = (typeof idleStores)[number];
+/** Processes that nobody calls: a bare relay, and a gateway on either store. */
+export const idleOnes = ['bare', 'embedded', 'postgres'] as const;
+export type Idle = (typeof idleOnes)[number];
+/** What the gateway takes when it has just started, and what of that is Bun's. */
+export const coldNames = ['bare', 'gateway'] as const;
 /** After its start a process compiles, sweeps and gives memory back, and connections of its first visitors time out. */
 const STARTED_AFTER_MS = 60_000;
 const SETTLED_AFTER_MS = 240_000;
@@ -61,12 +64,13 @@ export async function measureQuiet(lab: Lab): Promise<QuietSample[]> {
   return [...(await measureIdle(free)), ...(await measureCold(free)), ...(await measureRates(free))];
 }
 
-/** On both stores at once: neither of them does enough to be in the way of the other. */
+/** All at once: none of them does enough to be in the way of the others. */
 async function measureIdle(lab: Lab): Promise<IdleSample[]> {
   const postgres = await openPostgres(undefined);
   const redis = await openRedis(undefined);
   const environment = { ...onPostgres(await postgres.createDatabase()), REDIS_URL: redis.url };
-  const gateways = {
+  const processes = {
+    bare: await startContender.bare(lab),
     embedded: (await spawnGateway(lab)).running,
     postgres: (await spawnGateway(lab, { environment })).running,
   };
@@ -76,19 +80,19 @@ async function measureIdle(lab: Lab): Promise<IdleSample[]> {
     await Bun.sleep(startedAt + afterMs - performance.now());
     for (let round = 0; round < lab.lengths.rounds; round++) {
       const seconds = lab.lengths.latencyCycles * 2;
-      const measured = idleStores.map(async (store): Promise<IdleSample> => {
-        const { cpuUs, wakeUps } = await during(gateways[store].pid, () => Bun.sleep(seconds * 1_000));
+      const measured = idleOnes.map(async (who): Promise<IdleSample> => {
+        const { cpuUs, wakeUps } = await during(processes[who].pid, () => Bun.sleep(seconds * 1_000));
         lab.say(
-          `quiet, idle on ${store} after ${afterMs / 1_000} s: ${short(wakeUps / seconds)} wake-ups and ` +
+          `quiet, idle, ${who} after ${afterMs / 1_000} s: ${short(wakeUps / seconds)} wake-ups and ` +
             `${short(cpuUs / seconds)} µs of CPU in a second`,
         );
         const isSettled = afterMs === SETTLED_AFTER_MS;
-        return { kind: 'idle', store, isSettled, cpuUs: cpuUs / seconds, wakeUps: wakeUps / seconds };
+        return { kind: 'idle', who, isSettled, cpuUs: cpuUs / seconds, wakeUps: wakeUps / seconds };
       });
       samples.push(...(await Promise.all(measured)));
     }
   }
-  for (const store of idleStores) await gateways[store].end();
+  for (const who of idleOnes) await processes[who].end();
   await redis.end();
   await postgres.end();
   return samples;
@@ -101,23 +105,25 @@ const AROUND_HUNDREDTH = 40;
 
 async function measureCold(lab: Lab): Promise<ColdSample[]> {
   const samples: ColdSample[] = [];
-  for (let round = 0; round < lab.lengths.rounds; round++) {
-    const gateway = await startContender.gateway(lab);
-    const cost = async (calls: number) => {
-      let made = 0;
-      const { cpuUs } = await during(gateway.pid, async () => {
-        made = await callAt(lab, gateway, COLD_RATE, (calls * 1_000) / COLD_RATE, 1);
-      });
-      return cpuUs / made;
-    };
-    await cost(BEFORE_HUNDREDTH);
-    const hundredthUs = await cost(AROUND_HUNDREDTH);
-    await warmUp(lab, [gateway]);
-    const warmUs = await cost(AROUND_HUNDREDTH * 10);
-    samples.push({ kind: 'cold', hundredthUs, warmUs });
-    lab.say(`quiet, cold: the hundredth call ${short(hundredthUs)} µs, a warm one ${short(warmUs)} µs`);
-    await gateway.end();
-  }
+  for (let round = 0; round < lab.lengths.rounds; round++)
+    for (const name of coldNames) {
+      const contender = await startContender[name](lab);
+      const cost = async (calls: number) => {
+        let made = 0;
+        const { cpuUs } = await during(contender.pid, async () => {
+          made = await callAt(lab, contender, COLD_RATE, (calls * 1_000) / COLD_RATE, 1);
+        });
+        return cpuUs / made;
+      };
+      await cost(BEFORE_HUNDREDTH);
+      const hundredthUs = await cost(AROUND_HUNDREDTH);
+      await warmUp(lab, [contender]);
+      const warmUs = await cost(AROUND_HUNDREDTH * 10);
+      samples.push({ kind: 'cold', name, hundredthUs, warmUs });
+      const said = `the hundredth call ${short(hundredthUs)} µs, a warm one ${short(warmUs)} µs`;
+      lab.say(`quiet, cold, ${labels[name]}: ${said}`);
+      await contender.end();
+    }
   return samples;
 }
 

@@ -1,9 +1,9 @@
 import { type ContenderName, contenderNames, labels } from '../contenders.ts';
 import {
   type ColdSample,
+  type Idle,
   type IdleSample,
-  type IdleStore,
-  idleStores,
+  idleOnes,
   type LowRateSample,
   type QuietSample,
   RATES,
@@ -20,16 +20,21 @@ const MOST_TIMES_FULL = 5;
 const MOST_TIMES_COLD = 2;
 const PERCENT_US = 10_000;
 
-const idleOf = (samples: readonly QuietSample[], store: IdleStore, isSettled: boolean): IdleSample[] =>
-  samples.filter((one) => one.kind === 'idle' && one.store === store && one.isSettled === isSettled) as IdleSample[];
-const STORES: Readonly<Record<IdleStore, string>> = { embedded: 'embedded store', postgres: 'PostgreSQL and Redis' };
+const idleOf = (samples: readonly QuietSample[], who: Idle, isSettled: boolean): IdleSample[] =>
+  samples.filter((one) => one.kind === 'idle' && one.who === who && one.isSettled === isSettled) as IdleSample[];
+const IDLE: Readonly<Record<Idle, string>> = {
+  bare: 'bare Bun relay',
+  embedded: 'embedded store',
+  postgres: 'PostgreSQL and Redis',
+};
 const ratesOf = (samples: readonly QuietSample[], name: ContenderName, callsPerSecond: number): LowRateSample[] =>
   samples.filter(
     (one) => one.kind === 'rate' && one.name === name && one.callsPerSecond === callsPerSecond,
   ) as LowRateSample[];
 const fullOf = (samples: readonly QuietSample[], name: ContenderName): number[] =>
   samples.flatMap((one) => (one.kind === 'full' && one.name === name ? [one.cpuUs] : []));
-const coldOf = (samples: readonly QuietSample[]): ColdSample[] => samples.filter((one) => one.kind === 'cold');
+const coldOf = (samples: readonly QuietSample[], name: ColdSample['name']): ColdSample[] =>
+  samples.filter((one) => one.kind === 'cold' && one.name === name) as ColdSample[];
 const cpuOf = (samples: readonly (IdleSample | LowRateSample)[]): number[] => samples.map(({ cpuUs }) => cpuUs);
 const wakeUpsOf = (samples: readonly (IdleSample | LowRateSample)[]): number[] => samples.map(({ wakeUps }) => wakeUps);
 
@@ -43,7 +48,10 @@ export function quietVerdicts(samples: readonly QuietSample[]): Verdict[] {
     value: one / other,
     detail: ` (${short(one)} / ${short(other)} µs)`,
   });
-  const cold = coldOf(samples);
+  const cold = (name: ColdSample['name'], what: string) => {
+    const some = coldOf(samples, name);
+    return against(what, median(some.map(({ hundredthUs }) => hundredthUs)), median(some.map(({ warmUs }) => warmUs)));
+  };
   return [
     atMost(
       MOST_TIMES,
@@ -55,28 +63,23 @@ export function quietVerdicts(samples: readonly QuietSample[]): Verdict[] {
       against('CPU per call at saturation, nothing pinned, 0.3 KB, against nginx', full('gateway'), full('nginx')),
     ),
     shown(against('the same of a bare Bun relay', full('bare'), full('nginx'))),
-    atMost(
-      MOST_TIMES_COLD,
-      against(
-        'CPU of the hundredth call after a start, against a warm one',
-        median(cold.map(({ hundredthUs }) => hundredthUs)),
-        median(cold.map(({ warmUs }) => warmUs)),
-      ),
-    ),
-    ...idleStores.flatMap((store) => {
-      const idle = idleOf(samples, store, true);
-      return [
-        atMost(MOST_WAKE_UPS, {
-          what: `wake-ups without calls, a second, ${STORES[store]}`,
-          unit: '',
-          value: median(wakeUpsOf(idle)),
-        }),
-        atMost(MOST_IDLE_PERCENT, {
-          what: `CPU without calls, of a core, ${STORES[store]}`,
-          unit: '%',
-          value: median(cpuOf(idle)) / PERCENT_US,
-        }),
-      ];
+    atMost(MOST_TIMES_COLD, cold('gateway', 'CPU of the hundredth call after a start, against a warm one')),
+    shown(cold('bare', 'the same of a bare Bun relay')),
+    ...idleOnes.flatMap((who) => {
+      const idle = idleOf(samples, who, true);
+      const wakeUps = {
+        what: `wake-ups without calls, a second, ${IDLE[who]}`,
+        unit: '',
+        value: median(wakeUpsOf(idle)),
+      };
+      const cpu = {
+        what: `CPU without calls, of a core, ${IDLE[who]}`,
+        unit: '%',
+        value: median(cpuOf(idle)) / PERCENT_US,
+      };
+      return who === 'bare'
+        ? [shown(wakeUps), shown(cpu)]
+        : [atMost(MOST_WAKE_UPS, wakeUps), atMost(MOST_IDLE_PERCENT, cpu)];
     }),
   ];
 }
@@ -94,13 +97,13 @@ export function quietDetails(samples: readonly QuietSample[]): string[] {
     const costs = fullOf(samples, name);
     rows.push(['all that fit', labels[name], short(median(costs)), span(costs), '']);
   }
-  const idle = idleStores.flatMap((store) =>
+  const idle = idleOnes.flatMap((who) =>
     [false, true].map((isSettled) => {
-      const some = idleOf(samples, store, isSettled);
+      const some = idleOf(samples, who, isSettled);
       const costs = cpuOf(some);
       const wakeUps = wakeUpsOf(some);
       return [
-        STORES[store],
+        IDLE[who],
         isSettled ? 'four minutes' : 'a minute',
         ...[short(median(wakeUps)), span(wakeUps), short(median(costs)), span(costs)],
       ];
