@@ -14,7 +14,7 @@ import {
   textOfKind,
 } from '../../src/telemetry/aggregates/cubes.ts';
 import type { Source } from '../../src/telemetry/aggregates/fact.ts';
-import { GRAINS, type GrainName, HOURS } from '../../src/telemetry/aggregates/grains.ts';
+import { FIVES, GRAINS, type GrainName } from '../../src/telemetry/aggregates/grains.ts';
 import { inOrder } from '../../src/telemetry/aggregates/histogram.ts';
 import type { FigureOptions } from '../../src/telemetry/aggregates/options.ts';
 import { type CoreIds, spread } from '../../src/telemetry/aggregates/spread.ts';
@@ -153,7 +153,7 @@ const recounted = (target: LogTarget): Promise<Shown> =>
       for (const [cube, buckets] of spread(rebucketed(minutes, ms / GRAINS[0].ms).values(), idsOf))
         for (const [bucket, cells] of buckets)
           for (const { key, amount } of isKept(bucket * ms, name) ? cells.values() : []) {
-            const digests = at >= HOURS && bucket * ms >= digestedFrom[name] ? (DIGESTS[cube] ?? []) : [];
+            const digests = at >= FIVES && bucket * ms >= digestedFrom[name] ? (DIGESTS[cube] ?? []) : [];
             for (const each of [cube, ...digests.map(([digest]) => digest)])
               add(`${grain} ${bucket} ${each} ${keyText(each, key, (id) => texts[id])}`, amount);
           }
@@ -384,7 +384,7 @@ export function describeCountedFigures({ seeds, steps, days, hours }: CountsToTr
         const { digestedFrom } = await asking(target, async (asked) =>
           stateIn(await asked('select * from analytics_state')),
         );
-        expect(digestedFrom).toMatchObject({ hours: 0, quarters: 0, days: 0 });
+        expect(digestedFrom).toMatchObject({ fives: 0, hours: 0, quarters: 0, days: 0 });
         expect(await digests()).toBeGreaterThan(10);
         expect(await cellsOf(target)).toEqual(await recounted(target));
         await comes();

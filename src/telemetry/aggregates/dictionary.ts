@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { type Cube, type Kind, kindOf, metadataCube, textOfKind } from './cubes.ts';
 import type { Guard } from './guard.ts';
 import type { Cells, CoreIds, Ids } from './spread.ts';
@@ -19,7 +20,7 @@ export class Dictionary {
   readonly #cores = new Map<string, CoreIds>();
   readonly #wholes = new Map<string, Ids>();
   /** By their ids. */
-  readonly #coreKinds = new Map<number, Kind | null>();
+  readonly #coreKinds = new BoundedMap<number, Kind>(MOST_CORES);
   #knownAt = -1;
 
   constructor(sql: Statements, guard: Guard, keys: readonly string[]) {
@@ -40,17 +41,23 @@ export class Dictionary {
   *coresOf(all: readonly Cells[], changed: number): Work<(id: number) => Kind | null> {
     if (this.#knownAt !== changed) this.forget();
     this.#knownAt = changed;
-    if (this.#coreKinds.size > MOST_CORES) this.#coreKinds.clear();
-    const unknown = new Set<number>();
-    for (const cells of all)
-      for (const { key } of cells.values()) if (!this.#coreKinds.has(key[0]!)) unknown.add(key[0]!);
-    if (unknown.size > 0) {
-      const rows = [...unknown].map((id) => [id]);
-      for (const id of unknown) this.#coreKinds.set(id, null);
-      for (const { id, text } of (yield { text: this.#sql.kindsById, rows }) as { id: number; text: string }[])
-        this.#coreKinds.set(id, kindOf(text));
+    const ids = new Set(all.flatMap((cells) => [...cells.values()].map(({ key }) => key[0]!)));
+    const found = new Map<number, Kind>();
+    const unknown: [id: number][] = [];
+    for (const id of ids) {
+      const known = this.#coreKinds.get(id);
+      if (known) found.set(id, known);
+      else unknown.push([id]);
     }
-    return (id) => this.#coreKinds.get(id)!;
+    if (unknown.length > 0)
+      for (const { id, text } of (yield { text: this.#sql.kindsById, rows: unknown }) as {
+        id: number;
+        text: string;
+      }[]) {
+        found.set(id, kindOf(text));
+        this.#coreKinds.set(id, found.get(id)!);
+      }
+    return (id) => found.get(id) ?? null;
   }
 
   /** Sees to it that all these have ids. `changed`: how often kinds were renamed or deleted. */

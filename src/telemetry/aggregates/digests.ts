@@ -10,17 +10,20 @@ import {
   valueIn,
 } from './cubes.ts';
 import type { Dimension } from './fact.ts';
-import { GRAINS, HOURS } from './grains.ts';
+import { FIVES, GRAINS } from './grains.ts';
 import { Cells } from './spread.ts';
 
 /**
  * A digest has the cells of a cube that crosses the core, with most of the core added up: a question that asks about few dimensions
  * reads a fifth of the cells or fewer. Where cells agree in what the digest tells apart, one of their cores stands for all
- * of them, and which one does not matter: nobody asks it for anything else. So a digest needs no kinds of its own, and one cell that is
+ * of them, and which one does not matter: no question asks it for anything else. So a digest needs no kinds of its own, and one cell that is
  * added under another core is as right as one that is added to the cell there is.
  *
- * They are made of the cells of hours and longer buckets. Shorter ones have few cells anyway, and more would have to be written.
+ * They are made of buckets that are made of shorter ones, not of minutes: those are written all the time.
  */
+export const FIRST_WITH_DIGESTS = FIVES;
+export const GRAINS_WITH_DIGESTS = GRAINS.slice(FIRST_WITH_DIGESTS);
+
 const OUTCOMES: ReadonlySet<Dimension> = new Set(['provider', 'model', 'status']);
 const TOLD: Readonly<Record<CoreDigest, ReadonlySet<Dimension>>> = {
   outcomes: OUTCOMES,
@@ -28,9 +31,6 @@ const TOLD: Readonly<Record<CoreDigest, ReadonlySet<Dimension>>> = {
   keys: new Set(['api_key_id', 'virtual_key', 'provider', 'model']),
 };
 const isOfCore = (cube: string): cube is CoreDigest => Object.hasOwn(TOLD, cube);
-
-export const FIRST_WITH_DIGESTS = HOURS;
-export const GRAINS_WITH_DIGESTS = GRAINS.slice(FIRST_WITH_DIGESTS);
 
 /** The smallest first. */
 const ofCore: readonly Digest[] = ['outcomes', 'keys', 'models'];
