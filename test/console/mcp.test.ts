@@ -188,9 +188,11 @@ test('a member sees the applications that act for them and their servers, and se
   const asked = await askingPath(gateway);
   const { tab, faults, axe, shot, close } = await console.open(asked, { as: 'member' });
   await tab.getByRole('button', { name: 'Allow' }).waitFor();
-  await tab.route('https://app.example/**', (route) => route.fulfill({ status: 200, body: 'back at the application' }));
+  // There is no such host, which the browser finds out when it is sent back to the application.
+  const back = tab.waitForEvent('requestfailed', (request) => request.url().startsWith('https://app.example/'));
   await tab.getByRole('button', { name: 'Allow' }).click();
-  await tab.getByText('back at the application').waitFor();
+  expect(new URL((await back).url()).searchParams.has('code')).toBe(true);
+  await tab.waitForURL('chrome-error://**', { waitUntil: 'commit' });
   await tab.goto(`${gateway.url}/console/apps`);
   const app = tab.getByRole('row').filter({ hasText: 'registered here' });
   await app.getByText('asked-').waitFor();
