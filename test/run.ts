@@ -164,7 +164,7 @@ async function checks(): Promise<void> {
  * hardly notices them.
  */
 const LAST = ['nice', '-n', String(constants.priority.PRIORITY_LOW)];
-// What tests need is made beside them: hardly any of it keeps two cores busy.
+// What tests need is made beside them, and the first tests begin beside them: hardly any of it keeps two cores busy.
 const checked = isLong ? null : checks();
 await ensureCurl();
 const postgres = await startPostgres();
@@ -179,7 +179,6 @@ try {
   // What all workers would make at once.
   process.env[sharedUrlVariable] = postgres.url;
   const [program] = await Promise.all([isLong ? bundle() : executable(), createDatabase(), findAssets()()]);
-  await checked;
   const environment: Record<string, string> = {
     [sharedUrlVariable]: postgres.url,
     BUN_CONFIG_MAX_HTTP_REQUESTS: '65336',
@@ -214,6 +213,7 @@ try {
   const beside = (name: string, files: string[]) =>
     isLong ? '' : tests(name, files, environment, { others: running });
   await Promise.all([beside('tests under load', LOADED), beside('tests of a quiet process', ALONE)]);
+  await checked;
   const output = await running;
   if (!isLong) await tests('tests that measure', MEASURING, environment);
   console.log(`\nThe slowest tests:\n${slowest(output, 20).join('\n')}`);
