@@ -209,6 +209,18 @@ const settled = async (store: LogStore, target: LogTarget) => {
   while (await store.tend());
 };
 
+/** Though the process dies before one statement, and then before another. */
+async function settledThoughKilled(store: LogStore, target: LogTarget) {
+  for (let statement = 0, isDone = false; !isDone; statement += 1 + statement) {
+    failsIn = statement;
+    isDone = await settled(store, target).then(
+      () => true,
+      () => false,
+    );
+    failsIn = -1;
+  }
+}
+
 const isLocked = (target: LogTarget): Promise<boolean> =>
   asking(target, async (ask) => {
     const held = await ask(`select 1 from pg_locks join pg_database on pg_database.oid = pg_locks.database
@@ -325,14 +337,7 @@ export function describeCountedFigures({ seeds, steps, days, hours }: CountsToTr
         const of = () => randomRow(random, days * DAY_MS);
         const store = await openLogStore(target, 'writer', { figures: FIGURES });
         await store.insert(batchOf(...Array.from({ length: 60 }, of)));
-        for (let statement = 0, isDone = false; !isDone; statement += 1 + statement) {
-          failsIn = statement;
-          isDone = await settled(store, target).then(
-            () => true,
-            () => false,
-          );
-          failsIn = -1;
-        }
+        await settledThoughKilled(store, target);
         const { rolledBefore } = await asking(target, async (ask) =>
           stateIn(await ask('select * from analytics_state')),
         );
@@ -372,14 +377,7 @@ export function describeCountedFigures({ seeds, steps, days, hours }: CountsToTr
 
         await ask("update analytics_state set value = 0 where name = 'digests_begin'");
         const store = await openLogStore(target, 'writer', { figures: FIGURES });
-        for (let statement = 0, isDone = false; !isDone; statement += 1 + statement) {
-          failsIn = statement;
-          isDone = await settled(store, target).then(
-            () => true,
-            () => false,
-          );
-          failsIn = -1;
-        }
+        await settledThoughKilled(store, target);
         await store.close();
         const { digestedFrom } = await asking(target, async (asked) =>
           stateIn(await asked('select * from analytics_state')),
