@@ -54,28 +54,29 @@ export function digestKnowing(cube: Cube, names: Iterable<string>): Digest | nul
 
 /** `coreOf`: null where the workspace of the core was deleted; no question finds what is left of it. */
 export function digested(cells: Cells, digest: Digest, coreOf: (id: number) => Kind | null): Cells {
-  const told = CORE_DIMENSIONS.filter((name) => toldBy(digest).has(name));
-  /** By what they agree in, the core that stands for all. */
-  const standing = new Map<string, number>();
-  const standingFor = new Map<number, number | null>();
-  const standIn = (id: number): number | null => {
-    const core = coreOf(id);
-    if (core === null) return null;
-    const { organisationId, workspaceId } = core;
-    const text = JSON.stringify([organisationId, workspaceId, ...told.map((name) => valueIn(core, name))]);
-    const first = standing.get(text) ?? id;
-    standing.set(text, first);
-    return first;
-  };
+  const standIns = standInsAmong(cells, digest, coreOf);
   const fewer = new Cells();
   for (const { key, amount } of cells.values()) {
-    const [core, ...people] = key as readonly [number, ...number[]];
-    let stands = standingFor.get(core);
-    if (stands === undefined) {
-      stands = standIn(core);
-      standingFor.set(core, stands);
-    }
-    if (stands !== null) fewer.add([stands, ...people], amount);
+    const standIn = standIns.get(key[0]!);
+    if (standIn !== undefined) fewer.add([standIn, ...key.slice(1)], amount);
   }
   return fewer;
+}
+
+/** By cores, which of those that agree in what the digest tells apart stands for them: the first that got an id. */
+function standInsAmong(cells: Cells, digest: Digest, coreOf: (id: number) => Kind | null): Map<number, number> {
+  const told = CORE_DIMENSIONS.filter((name) => toldBy(digest).has(name));
+  const ids = new Set(Array.from(cells.values(), ({ key }) => key[0]!));
+  const firsts = new Map<string, number>();
+  const standIns = new Map<number, number>();
+  for (const id of [...ids].sort((one, other) => one - other)) {
+    const core = coreOf(id);
+    if (core === null) continue;
+    const { organisationId, workspaceId } = core;
+    const text = JSON.stringify([organisationId, workspaceId, ...told.map((name) => valueIn(core, name))]);
+    const first = firsts.get(text) ?? id;
+    firsts.set(text, first);
+    standIns.set(id, first);
+  }
+  return standIns;
 }
