@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { Client } from 'pg';
 import { startPostgres } from '../test/postgres.ts';
 import { startRedis } from '../test/redis.ts';
@@ -10,9 +11,12 @@ interface Server<Started> {
   readonly pid: number;
 }
 
-/** PostgreSQL for a section, on one core or on any. */
+/**
+ * PostgreSQL for a section, on one core or on any. Its data lie on the disk, as operators have them: those of ten million entries take 13 GB,
+ * and memory that a file system in memory holds is missing to all processes.
+ */
 export async function openPostgres(core: number | undefined) {
-  const { server, pid } = await startOn(core, startPostgres);
+  const { server, pid } = await startOn(core, () => startPostgres({ place: tmpdir() }));
   let databases = 0;
   return {
     pid,

@@ -75,9 +75,9 @@ read -r word; was_told=$?
 kill -INT $server; wait $server
 [ $was_told -eq 0 ] || rm -rf "$GUARDED_DATA" "$GUARDED_BIN"`;
 
-export async function startPostgres(): Promise<TestPostgres> {
+export async function startPostgres({ place = placeForData() } = {}): Promise<TestPostgres> {
   const bin = binaries();
-  const data = mkdtempSync(join(placeForData(), 'gateway-postgres-'));
+  const data = mkdtempSync(join(place, 'gateway-postgres-'));
   if (isRoot()) chownSync(data, UNPRIVILEGED, UNPRIVILEGED);
   const environment = { ...process.env, LC_ALL: 'C.UTF-8', LD_LIBRARY_PATH: join(bin, 'lib') };
   const made = Bun.spawnSync(

@@ -88,17 +88,21 @@ interface Place {
   readonly environment?: Record<string, string>;
 }
 
+/** Entries are made from the beginning of a day on: to remove those that are older than the usual time is not what is measured. */
+const keepingAll = { GATEWAY_LOG_RETENTION_DAYS: String(2 * DAYS) };
+
 const embedded = (dataFolder: string, file: string): Place => ({
   store: 'embedded',
   dataFolder,
   target: { engine: 'sqlite', file },
+  environment: keepingAll,
 });
 
 const onServer = (dataFolder: string, url: string): Place => ({
   store: 'PostgreSQL',
   dataFolder,
   target: { engine: 'postgres', url },
-  environment: onPostgres(url),
+  environment: { ...keepingAll, ...onPostgres(url) },
 });
 
 /** The gateway makes its tables and the keys; then it is ended, for one process at a time may write the embedded log. */

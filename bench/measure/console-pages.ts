@@ -12,6 +12,9 @@ const question = ({ from, until }: Span, points?: number) =>
     bucket_seconds: String(stepOf(until - from, points) / 1_000),
     filter: '-provider:none',
   });
+/** As `web/api/together.ts` asks what pages ask in one turn. */
+const together = (...asked: readonly string[]) =>
+  `/v1/analytics/questions?${new URLSearchParams(asked.map((each): [string, string] => ['question[]', each.slice('/v1/analytics/'.length)]))}`;
 const series = (asked: URLSearchParams, by: string, metric = 'requests', limit = 7) =>
   `/v1/analytics/series?${asked}&metric=${metric}&group_by=${by}&limit=${limit}`;
 
@@ -22,9 +25,11 @@ export const CONSOLE_PAGES: Readonly<Record<string, Page>> = {
     const [now, past, few] = [question(span), question(before(span)), question(span, 30)];
     return [
       ...[now, past].map((asked) => `/v1/analytics/graphs/all?${asked}`),
-      ...['cache_status', 'verdict'].map((by) => series(now, by, 'requests', 8)),
-      ...['model', 'api_key_id', 'user_id'].map((by) => series(few, by)),
-      series(few, 'error_code', 'errors'),
+      together(
+        ...['cache_status', 'verdict'].map((by) => series(now, by, 'requests', 8)),
+        ...['model', 'api_key_id', 'user_id'].map((by) => series(few, by)),
+        series(few, 'error_code', 'errors'),
+      ),
     ];
   },
   explore: (span) => [series(question(span), 'model')],

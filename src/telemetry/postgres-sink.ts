@@ -19,7 +19,7 @@ import { workspacesIn } from './log-workspaces.ts';
 import { compress, type PackedBody } from './packed-bodies.ts';
 import { searchedIn } from './search/said.ts';
 import { postgresAdd } from './search/stores.ts';
-import { addToSessions, removeFromSessions } from './sessions/postgres.ts';
+import { ARE_LISTED, addToSessions, removeFromSessions } from './sessions/postgres.ts';
 
 const DAYS_EVERY_MS = 60 * 60 * 1000;
 
@@ -85,15 +85,7 @@ function postgresInsert(pool: Pool, { keys, searches, isExported }: Kept): LogSi
   return async (batch) => {
     const { rows, bodies } = batch;
     const json = plainText(JSON.stringify(rows));
-    const labels = rows.flatMap((row) =>
-      labelsOf(row).map(([key, value]) => ({
-        workspace_id: row.workspace_id ?? NO_WORKSPACE,
-        key,
-        value,
-        created_at: row.created_at,
-        log_id: row.id,
-      })),
-    );
+    const labels = rows.flatMap((row) => labelRows(row.workspace_id, row));
     const contents = bodies.flatMap((content, index) => (content ? [rows[index]!.id, stored(content)] : []));
     const searched = searches ? await searchedIn(batch) : [];
     const connection = await pool.connect();
@@ -139,6 +131,15 @@ function postgresInsert(pool: Pool, { keys, searches, isExported }: Kept): LogSi
     }
   };
 }
+
+const labelRows = (workspace: string | null, row: Pick<LogRow, 'id' | 'created_at' | 'metadata'>) =>
+  labelsOf(row).map(([key, value]) => ({
+    workspace_id: workspace ?? NO_WORKSPACE,
+    key,
+    value,
+    created_at: row.created_at,
+    log_id: row.id,
+  }));
 
 /** What guardrails came to, in rows of their own (`hits/`): no two nodes change the same one. */
 const ADD_COUNTS = `insert into analytics_guardrails (${COUNT_COLUMNS.join(', ')})
@@ -206,23 +207,21 @@ async function removeRows(
   rows: readonly Pick<LogRow, 'id' | 'created_at' | 'metadata'>[],
 ): Promise<number> {
   if (rows.length === 0) return 0;
-  for (const row of rows) {
-    for (const [key, value] of labelsOf(row)) {
-      await db
-        .deleteFrom('request_log_labels')
-        .where('workspace_id', '=', workspace ?? NO_WORKSPACE)
-        .where('key', '=', key)
-        .where('value', '=', value)
-        .where('created_at', '=', row.created_at)
-        .where('log_id', '=', row.id)
-        .execute();
-    }
-  }
+  const query = (text: string, values: unknown[]) => db.executeQuery(CompiledQuery.raw(text, values));
+  const times = rows.map(({ created_at }) => created_at);
+  const [from, to] = [Math.min(...times), Math.max(...times)];
+  const labels = rows.flatMap((row) => labelRows(workspace, row));
+  if (labels.length > 0) await query(REMOVE_LABELS, [JSON.stringify(labels), from, to]);
   const ids = JSON.stringify(rows.map((row) => row.id));
   const listed = sql<string>`(select value from json_array_elements_text(${ids}::json))`;
   await db.deleteFrom('request_log_bodies').where('log_id', 'in', listed).execute();
   await db.deleteFrom('request_log_words').where('log_id', 'in', listed).execute();
-  await removeFromSessions((text, values) => db.executeQuery(CompiledQuery.raw(text, values)), ids);
-  await db.deleteFrom('request_logs').where('id', 'in', listed).execute();
+  await removeFromSessions(query, { ids, from, to });
+  await query(`delete from request_logs where ${ARE_LISTED}`, [ids, from, to]);
   return rows.length;
 }
+
+const REMOVE_LABELS = `delete from request_log_labels as label
+  using json_populate_recordset(null::request_log_labels, $1::json) as gone
+  where label.workspace_id = gone.workspace_id and label.key = gone.key and label.value = gone.value
+  and label.created_at = gone.created_at and label.log_id = gone.log_id and label.created_at between $2 and $3`;

@@ -36,7 +36,7 @@ test('an owner sees the figures of a day, zooms in, and opens the calls of a poi
 
   // A quarter of an hour for each point of a day: as many as a chart can show.
   const asked = await tab.evaluate<string[]>(
-    `performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.includes('/graphs/all'))`,
+    `performance.getEntriesByType('resource').map(({ name }) => decodeURIComponent(name)).filter((name) => name.includes('graphs/all'))`,
   );
   expect(asked[0]).toContain('bucket_seconds=900');
 

@@ -206,6 +206,69 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       ]);
     });
 
+    describe('questions that are asked at once', () => {
+      const time = () => `time_of_generation_min=${range.from}&time_of_generation_max=${range.until}`;
+      const together = (questions: readonly string[], as: { key?: string } = { key: ours.key }) => {
+        const asked = new URLSearchParams(questions.map((each): [string, string] => ['question[]', each]));
+        return gateway.api.get(`/v1/analytics/questions?${asked}`, as);
+      };
+
+      test('get the answers that each gets alone, in the order they were asked', async () => {
+        const asked = [
+          ...LOG_GRAPHS.map((name) => `graphs/${name}?${time()}`),
+          `series?${time()}&metric=cost&group_by=model&subgroup_by=api_key_id`,
+          `series?${time()}&metric=errors&group_by=metadata.team&filter=${encodeURIComponent('status:>=400 model:gpt-5')}`,
+          `facets?${time()}&metadata.team=blue`,
+        ];
+        for (const as of [{ key: ours.key }, {}]) {
+          const { data, ...list } = (await together(asked, as)).json;
+          expect(list).toEqual({ object: 'list' });
+          const alone = await Promise.all(asked.map((each) => gateway.api.get(`/v1/analytics/${each}`, as)));
+          expect(data).toEqual(alone.map(({ json }) => json));
+        }
+        expect((await together(asked.slice(0, 1))).json.data).toHaveLength(1);
+      });
+
+      test('are refused as a whole when one of them is, which is named', async () => {
+        const good = `graphs/all?${time()}`;
+        const wrong: [question: string, param: string, why: string][] = [
+          ['groups/users?x=1', 'question[1]', 'must begin with one of graphs/all'],
+          ['//elsewhere.example/graphs/all', 'question[1]', 'must begin with one of graphs/all'],
+          [`series?${time()}&group_by=model`, 'question[1].metric', 'Invalid'],
+          [`series?${time()}&metric=cost&group_by=colour`, 'question[1].group_by', 'must be one of'],
+          [`${good}&filter=${encodeURIComponent('status:>=')}`, 'question[1].filter', 'at character'],
+          [`${good}&model=a&model=b`, 'question[1].model', 'is given twice'],
+          [`${good}&hue=red`, 'question[1].hue', 'is not known here'],
+          [
+            `facets?time_of_generation_min=1700000005&time_of_generation_max=1700000004`,
+            'question[1].time_of_generation_max',
+            'behind',
+          ],
+        ];
+        for (const [question, param, why] of wrong) {
+          const { status, json } = await together([good, question]);
+          expect([question, status, json.error.param]).toEqual([question, 400, param]);
+          expect(json.error.message).toContain(why);
+        }
+        const many = await together(Array<string>(17).fill(good));
+        expect([many.status, many.json.error.param]).toEqual([400, 'question[]']);
+        const none = await together([]);
+        expect([none.status, none.json.error.message]).toEqual([400, expect.stringContaining('given once for each')]);
+        const other = await gateway.api.get(`/v1/analytics/questions?question=${encodeURIComponent(good)}`);
+        expect([other.status, other.json.error.message]).toEqual([400, expect.stringContaining('question[]')]);
+      });
+
+      test('reach no further than each does alone', async () => {
+        const [mine, foreign] = [ours.slug, theirs.slug].map((slug) => `graphs/cost?${time()}&workspace_slug=${slug}`);
+        const alone = await gateway.api.get(`/v1/analytics/${foreign}`, { key: ours.key });
+        const both = await together([mine!, foreign!]);
+        expect([both.status, both.json.error.code]).toEqual([alone.status, alone.json.error.code]);
+        expect(both.text).not.toContain('data_points');
+        const { key } = await gateway.given.apiKey({ workspace_id: ours.id, scopes: ['completions.write'] });
+        expect((await together([mine!], { key: String(key) })).json.error.code).toBe('insufficient_scope');
+      });
+    });
+
     describe('a workspace', () => {
       test('never sees numbers of another one, whatever it asks for', async () => {
         const rival = of(theirs);

@@ -1,6 +1,7 @@
 import { addressOf } from './address.ts';
-import { takeEarly } from './early.ts';
+import { isAskedEarly, takeEarly } from './early.ts';
 import { ApiFault, faultOf } from './fault.ts';
+import { askTogether, isAskedTogether } from './together.ts';
 import type { Paths } from './types.d.ts';
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
@@ -60,14 +61,21 @@ interface Wish {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-async function ask(method: Method, path: string, { params, query, body, signal, headers }: Wish = {}) {
+function ask(method: Method, path: string, { params, query, body, signal, headers }: Wish = {}): Promise<unknown> {
+  const address = addressOf(path, params, query);
+  if (method === 'get' && isAskedTogether(address) && !isAskedEarly(address, own.workspace))
+    return askTogether(address, signal, (asked, leaves) => answerOf(asked, { signal: leaves }));
   const isForm = body instanceof FormData;
-  const response = await send(addressOf(path, params, query), {
+  return answerOf(address, {
     method: method.toUpperCase(),
     signal,
     headers: { ...(body !== undefined && !isForm && { 'content-type': 'application/json' }), ...headers },
     body: body === undefined ? undefined : isForm ? body : JSON.stringify(body),
   });
+}
+
+async function answerOf(address: string, init: RequestInit): Promise<unknown> {
+  const response = await send(address, init);
   if (response.ok) return response.status === 204 ? null : response.json();
   const fault = await faultOf(response);
   if (response.status === 401 && own.csrfToken && fault.code === 'invalid_api_key') leave();
@@ -77,7 +85,7 @@ async function ask(method: Method, path: string, { params, query, body, signal, 
 const by =
   <M extends Method>(method: M) =>
   <P extends PathsWith<M>>(path: P, ...[options]: Given<P, M>): Promise<ResponseOf<P, M>> =>
-    ask(method, path, options as Wish | undefined);
+    ask(method, path, options as Wish | undefined) as Promise<ResponseOf<P, M>>;
 
 /**
  * The API of the gateway, typed from its own description:

@@ -42,12 +42,17 @@ export function askEarly(questions: readonly Question[], { at, workspace }: Omit
   place.gatewayEarly = { at, workspace, answers };
 }
 
+const askedIn = (workspace: string): Early['answers'] | undefined =>
+  place.gatewayEarly?.workspace === workspace ? place.gatewayEarly.answers : undefined;
+
+/** Whether there is an answer to be taken. */
+export const isAskedEarly = (address: string, workspace: string): boolean => askedIn(workspace)?.has(address) ?? false;
+
 /** What was asked early is taken once, and by who acts in the same workspace. */
 export function takeEarly(address: string, workspace: string): Promise<Response> | null {
-  const early = place.gatewayEarly;
-  const found = early?.workspace === workspace ? early.answers.get(address) : undefined;
+  const found = askedIn(workspace)?.get(address);
   if (!found) return null;
-  early!.answers.delete(address);
+  askedIn(workspace)!.delete(address);
   return found.answer;
 }
 

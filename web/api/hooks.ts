@@ -22,11 +22,11 @@ export const query = <P extends PathsWith<'get'>>(path: P, options: GetOptions<P
 
 /** Asks what a page will ask, by the same queries; tells when those have come without which there is nothing to see. */
 export function askAll(queries: QueryClient, questions: readonly Question[]): Promise<unknown> {
-  const asked = questions.map(({ path, query: about, isBelow = false }) => ({
-    isBelow,
-    answered: queries.prefetchQuery(query(path as PathsWith<'get'>, { query: about } as never)),
-  }));
-  return Promise.all(asked.filter(({ isBelow }) => !isBelow).map(({ answered }) => answered));
+  const asked = ({ path, query: about }: Question) =>
+    queries.prefetchQuery(query(path as PathsWith<'get'>, { query: about } as never));
+  // In a request of its own: what is in view would wait for it otherwise.
+  setTimeout(() => questions.filter(({ isBelow }) => isBelow).map(asked));
+  return Promise.all(questions.filter(({ isBelow }) => !isBelow).map(asked));
 }
 
 /** Reads and keeps what a GET answers; `enabled: false` waits, `keepsLast` shows the answer of before while another comes. */

@@ -167,9 +167,10 @@ export class Figures {
     return promise;
   }
 
-  /** A page asks much at once: what came while the first question was answered is answered together. */
+  /** A page asks much at once: what comes in one turn, or while others are answered, is answered together. */
   async #answerAsked(): Promise<void> {
     this.#isLooking = true;
+    await new Promise(setImmediate);
     while (this.#asked.length > 0) {
       const left = new Set(this.#asked.splice(0, MOST_TOGETHER));
       const { size } = left;

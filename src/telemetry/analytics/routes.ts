@@ -5,7 +5,7 @@ import { pageOf, pageQuery } from '../../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../../core/principal.ts';
 import type { Checked } from '../../core/schema.ts';
 import { jsonText } from '../../http/reply.ts';
-import { type Call, get, post, type Route } from '../../http/route.ts';
+import { type Call, get, type MakeSchema, post, type Route } from '../../http/route.ts';
 import type { Store } from '../../storage/store.ts';
 import { workspaceIdOf } from '../../storage/workspace-lookup.ts';
 import { FEEDBACK_GRAPHS, type FeedbackGraphs } from '../feedback/graphs.ts';
@@ -19,6 +19,7 @@ import type { By } from './kinds.ts';
 import { GROUPS, type GroupQuestion, LOG_GRAPHS, MADE_GROUPS } from './question.ts';
 import { METRIC_NAMES } from './series.ts';
 import { cover, MOST_BUCKETS, type TimeRange, WISHED_LENGTHS_MS } from './time-range.ts';
+import { type Askable, togetherRoute } from './together.ts';
 
 const reachFields = () => ({
   ...rangeFields(),
@@ -84,16 +85,18 @@ export interface FeedbackGraphDeps {
   readonly store: Store;
 }
 
-export const analyticsRoutes = (deps: AnalyticsDeps): Route[] => [
-  ...LOG_GRAPHS.map((name) => logGraphRoute(name, deps)),
-  ...Object.entries(GROUPS).map(([name, column]) => groupRoute(name, column, deps)),
-  ...Object.entries(MADE_GROUPS).map(([name, made]) => groupRoute(name, made, deps)),
-  metadataRoute(deps),
-  guardrailsRoute(deps),
-  facetsRoute(deps),
-  seriesRoute(deps),
-  ...rebuildRoutes(deps),
-];
+export function analyticsRoutes(deps: AnalyticsDeps): Route[] {
+  const askables = [...LOG_GRAPHS.map((name) => logGraph(name, deps)), facetsOf(deps), seriesOf(deps)];
+  return [
+    ...askables.map(aloneRoute),
+    togetherRoute(askables),
+    ...Object.entries(GROUPS).map(([name, column]) => groupRoute(name, column, deps)),
+    ...Object.entries(MADE_GROUPS).map(([name, made]) => groupRoute(name, made, deps)),
+    metadataRoute(deps),
+    guardrailsRoute(deps),
+    ...rebuildRoutes(deps),
+  ];
+}
 
 /** The graphs that are drawn from feedback; they stand among those of the log. */
 export const feedbackGraphRoutes = (deps: FeedbackGraphDeps): Route[] =>
@@ -102,16 +105,28 @@ export const feedbackGraphRoutes = (deps: FeedbackGraphDeps): Route[] =>
 const scopes = ['analytics.view'] as const;
 type GroupKey = Parameters<typeof group>[0];
 
-const logGraphRoute = (name: (typeof LOG_GRAPHS)[number], { log, store }: AnalyticsDeps): Route =>
-  get(
-    `/v1/analytics/graphs/${name}`,
-    { scopes, summary: GRAPHS[name].summary, query: graphQuery, response: GRAPHS[name].response },
-    async ({ principal, query }) => {
-      const range = rangeOf(query);
-      const filter = await askedBy(store, principal, query);
-      return jsonText(await log.analyse({ kind: 'graph', name, filter, range, ...bucketsAsked(query, range) }));
-    },
+const aloneRoute = ({ name, summary, query: schema, response, answer }: Askable): Route =>
+  get(`/v1/analytics/${name}`, { scopes, summary, query: schema, response }, async ({ principal, query }) =>
+    jsonText(await answer(principal, query)),
   );
+
+/** The schema says what the answer is made from. */
+const askable = <Query extends z.ZodType>(
+  of: Omit<Askable, 'query' | 'answer'> & {
+    readonly query: MakeSchema<Query>;
+    readonly answer: (who: Principal, query: z.infer<Query>) => Promise<string>;
+  },
+): Askable => of as Askable;
+
+const logGraph = (name: (typeof LOG_GRAPHS)[number], { log, store }: AnalyticsDeps): Askable =>
+  askable({
+    ...{ name: `graphs/${name}`, summary: GRAPHS[name].summary, query: graphQuery, response: GRAPHS[name].response },
+    answer: async (who, query) => {
+      const range = rangeOf(query);
+      const filter = await askedBy(store, who, query);
+      return log.analyse({ kind: 'graph', name, filter, range, ...bucketsAsked(query, range) });
+    },
+  });
 
 const feedbackGraphRoute = (name: (typeof FEEDBACK_GRAPHS)[number], { graphs, store }: FeedbackGraphDeps): Route =>
   get(
@@ -153,28 +168,28 @@ const guardrailsRoute = ({ log, store }: AnalyticsDeps): Route =>
     },
   );
 
-const facetsRoute = ({ log, store }: AnalyticsDeps): Route =>
-  get(
-    '/v1/analytics/facets',
-    { scopes, summary: 'Which models, keys, users and so on were called with', query: facetQuery, response: facets },
-    async ({ principal, query }) => {
-      const filter = await askedBy(store, principal, query);
-      return jsonText(await log.analyse({ kind: 'facets', filter, range: rangeOf(query), limit: query.limit }));
+const facetsOf = ({ log, store }: AnalyticsDeps): Askable =>
+  askable({
+    ...{ name: 'facets', summary: 'Which models, keys, users and so on were called with' },
+    ...{ query: facetQuery, response: facets },
+    answer: async (who, query) => {
+      const filter = await askedBy(store, who, query);
+      return log.analyse({ kind: 'facets', filter, range: rangeOf(query), limit: query.limit });
     },
-  );
+  });
 
-const seriesRoute = ({ log, store }: AnalyticsDeps): Route =>
-  get(
-    '/v1/analytics/series',
-    { scopes, summary: 'A figure over time by model, key, user and so on', query: seriesQuery, response: series },
-    async ({ principal, query }) => {
+const seriesOf = ({ log, store }: AnalyticsDeps): Askable =>
+  askable({
+    ...{ name: 'series', summary: 'A figure over time by model, key, user and so on' },
+    ...{ query: seriesQuery, response: series },
+    answer: async (who, query) => {
       const { metric, group_by: by, subgroup_by: then = null, rank_by: rankBy = metric, limit } = query;
-      const filter = await askedBy(store, principal, query);
+      const filter = await askedBy(store, who, query);
       const range = rangeOf(query);
       const asked = { metric, rankBy, by, then, limit, filter, range, ...bucketsAsked(query, range) };
-      return jsonText(await log.analyse({ kind: 'series', ...asked }));
+      return log.analyse({ kind: 'series', ...asked });
     },
-  );
+  });
 
 const REBUILD = '/v1/analytics/rebuild';
 

@@ -33,9 +33,20 @@ export async function addToSessions(query: Query, rows: readonly Summed[]): Prom
   if (models.length > 0) await query(addModels(select(MODEL_COLUMNS, MODELS)), [JSON.stringify(models)]);
 }
 
-/** Removes entries of sessions from the log, and what they amounted to. `ids`: a list of ids as JSON. */
-export async function removeFromSessions(query: Query, ids: string): Promise<void> {
-  const { rows } = await query(takeEntries('(select value from json_array_elements_text($1::json))'), [ids]);
+/** Some entries of the log, and a time within which all of them lie. */
+export interface Listed {
+  /** A list as JSON. */
+  readonly ids: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Their time comes along, so that only the tables of those days are looked into. */
+export const ARE_LISTED = `id in (select value from json_array_elements_text($1::json)) and created_at between $2 and $3`;
+
+/** Removes entries of sessions from the log, and what they amounted to. */
+export async function removeFromSessions(query: Query, { ids, from, to }: Listed): Promise<void> {
+  const { rows } = await query(takeEntries(ARE_LISTED), [ids, from, to]);
   const sums = sumsOf(rows as Summed[]);
   if (sums.length === 0) return;
   const given = [JSON.stringify(sums.map(({ session }) => session))];

@@ -40,7 +40,7 @@ export class SqliteSessions {
 
   /** Removes entries of sessions from the log, and what they amounted to. */
   remove(ids: string): void {
-    const gone = this.#raw.query<Summed, [string]>(takeEntries('(select value from json_each(?))')).all(ids);
+    const gone = this.#raw.query<Summed, [string]>(takeEntries('id in (select value from json_each(?))')).all(ids);
     for (const sums of sumsOf(gone)) this.#take(sums);
   }
 

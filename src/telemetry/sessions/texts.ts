@@ -37,8 +37,8 @@ export const addModels = (values: string) => `
   set ${added('request_log_session_models', ['calls', 'nano_dollars'])}`;
 
 /** Removes entries of sessions, and says which they were: only one of two that remove the same entry takes it from the sums. */
-export const takeEntries = (listed: string) => `
-  delete from request_logs where id in ${listed} and session_id is not null and workspace_id is not null
+export const takeEntries = (areMeant: string) => `
+  delete from request_logs where ${areMeant} and session_id is not null and workspace_id is not null
   returning ${SUMMED.join(', ')}`;
 
 const OF_SESSION = `from request_logs where request_logs.workspace_id = request_log_sessions.workspace_id
