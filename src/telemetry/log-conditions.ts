@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { charactersIn } from '../core/characters.ts';
 import type { Engine } from '../storage/migrate.ts';
-import { conditionOf } from './filter/conditions.ts';
+import { conditionOf, mayOftenHold } from './filter/conditions.ts';
 import { fieldTerms } from './filter/language.ts';
 import { NO_WORKSPACE } from './log-columns.ts';
 import type { LogFilter } from './log-query.ts';
@@ -23,7 +23,9 @@ export function conditionsOf(filter: LogFilter, workspace: string | null): Condi
   const { pathPrefix, traceId } = filter;
   if (traceId !== undefined) conditions.push(isInTrace(traceId));
   if (pathPrefix !== undefined)
-    conditions.push(sql<boolean>`substr(request_logs.path, 1, ${charactersIn(pathPrefix)}) = ${pathPrefix}`);
+    conditions.push(
+      mayOftenHold(sql<boolean>`substr(request_logs.path, 1, ${charactersIn(pathPrefix)}) = ${pathPrefix}`),
+    );
   const [, ...pairs] = Object.entries(filter.metadata ?? {});
   return [
     ...conditions,

@@ -451,3 +451,35 @@ test('PostgreSQL finds rare values and pages by an index', async () => {
   }
   await client.end();
 });
+
+test('PostgreSQL reads the newest calls of some paths, and not all of their day', async () => {
+  const url = await createDatabase();
+  const store = await openLogStore({ engine: 'postgres', url }, 'writer');
+  await fill(store);
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query('analyze');
+  const read = async () => {
+    const { rows } = await client.query(
+      `select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) as total
+       from pg_stat_user_tables where relname like 'request_logs%'`,
+    );
+    return Number(rows[0].total);
+  };
+  const quiet = async () => {
+    for (let before = -1; before !== (await read()); await Bun.sleep(1_500)) before = await read();
+    return read();
+  };
+  const before = await quiet();
+  const [reader, paths] = [
+    await openLogStore({ engine: 'postgres', url }, 'reader'),
+    'path:/v1/chat/completions*,/mcp* verdict:none',
+  ];
+  const page = await reader.list(ask({ workspaceId: 'workspace', limit: 20, terms: termsIn(paths) }));
+  const prefixed = await reader.list(ask({ workspaceId: 'workspace', limit: 20, pathPrefix: '/v1/chat' }));
+  expect([page.data.length, prefixed.data.length]).toEqual([20, 20]);
+  await reader.close();
+  expect((await quiet()) - before).toBeLessThan(500);
+  await client.end();
+  await store.close();
+});
