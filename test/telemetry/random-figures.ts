@@ -17,7 +17,8 @@ import { GRAPH_FIGURES, groupFigures } from '../log-figures.ts';
 import { createDatabase } from '../postgres.ts';
 import { batchOf, removeTemporaryFolders, row, temporaryFolder } from './log-rows.ts';
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const START = Date.UTC(2026, 2, 1);
 const WHOLE: TimeRange = { from: START, until: START + 3 * DAY_MS };
@@ -174,10 +175,11 @@ export function describeRandomFigures({ entries, oneFilterOf }: FiguresToTry): v
     ['PostgreSQL', async (): Promise<LogTarget> => ({ engine: 'postgres', url: await createDatabase() })],
   ] as const) {
     describe(`figures of ${entries} random entries on ${engine}`, () => {
+      let target: LogTarget;
       let reader: LogStore;
       let writer: LogStore;
       beforeAll(async () => {
-        const target = await newTarget();
+        target = await newTarget();
         writer = await openLogStore(target, 'writer', { figures: FIGURES });
         for (let at = 0; at < entries; at += perBatch) {
           await writer.insert(batchOf(...rows.slice(at, at + perBatch)));
@@ -319,6 +321,69 @@ export function describeRandomFigures({ entries, oneFilterOf }: FiguresToTry): v
         const question = { kind: 'graph', name: 'requests', ...asked(null, FILTERS[0]!, WHOLE), range: WHOLE } as const;
         const refusal = await reader.analyse(question, performance.now() - 1).catch((error: Error) => error);
         expect(refusal).toMatchObject({ code: 'analytics_too_slow', status: 503 });
+      });
+
+      // The last one: what it lets go is gone.
+      test('times that begin and end within hours whose minutes are gone are what counting by hand finds', async () => {
+        await writer.close();
+        writer = await openLogStore(target, 'writer', {
+          figures: { ...FIGURES, keepDays: { ...FIGURES.keepDays, minutes: 1 } },
+        });
+        while (await writer.tend());
+        // More and less than half of the hour at the beginning, each with more and less at the end.
+        const bounds = [
+          [1, 29],
+          [29, 31],
+          [31, 59],
+          [59, 1],
+        ] as const;
+        for (const [at, [begins, ends]] of bounds.entries()) {
+          const from = START + at * HOUR_MS + begins * MINUTE_MS + 123;
+          const range = { from, until: START + (50 + at) * HOUR_MS + ends * MINUTE_MS + 789 };
+          for (const each of [unfiltered!, others[at]!]) {
+            const { filter, meant } = asked(null, each, range);
+            const hours = Map.groupBy(meant, ({ created_at }) => Math.floor(created_at / HOUR_MS));
+            for (const name of LOG_GRAPHS) {
+              const graph = await graphOf(name, filter, range);
+              expect(graph.bucket_seconds).toBe(3_600);
+              expect(graph.summary).toEqual(GRAPH_FIGURES[name](meant) as never);
+              for (const { timestamp, ...figures } of graph.data_points) {
+                const within = hours.get(Date.parse(String(timestamp)) / HOUR_MS) ?? [];
+                expect(figures).toEqual(GRAPH_FIGURES[name](within) as never);
+              }
+            }
+            const groups = Map.groupBy(meant, ({ model }) => model);
+            const page = await groupsOf({ by: 'model', filter, range, current_page: 0, page_size: 1000 });
+            expect(new Map(page.data.map(({ model, ...figures }) => [model, figures]))).toEqual(
+              new Map([...groups].map(([model, within]) => [model, groupFigures(within) as never])),
+            );
+            const question = { kind: 'sums', by: 'model', filter, range } as const;
+            const summed = (await reader.analyse(question, NO_DEADLINE)) as readonly Summed[];
+            expect(new Map(summed.map(({ name, sums }) => [name, sums.calls]))).toEqual(
+              new Map([...groups].map(([model, within]) => [model, within.length])),
+            );
+            const series = (await reader.analyse(
+              {
+                ...{
+                  kind: 'series',
+                  metric: 'latency_p90',
+                  rankBy: 'latency_p90',
+                  by: 'model',
+                  then: null,
+                  limit: 9,
+                },
+                filter,
+                range,
+              },
+              NO_DEADLINE,
+            )) as Series;
+            const latency = await graphOf('latency', filter, range);
+            expect(series.total.points).toEqual(latency.data_points.map(({ p90 }) => p90 as number | null));
+            expect(new Map(series.series.map(({ group, figures }) => [group, figures.requests]))).toEqual(
+              new Map([...groups].map(([model, within]) => [model, within.length])),
+            );
+          }
+        }
       });
     });
   }

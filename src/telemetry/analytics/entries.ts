@@ -12,7 +12,7 @@ import {
 } from '../log-conditions.ts';
 import type { LogFilter } from '../log-query.ts';
 import type { WorkspacesOf } from '../log-workspaces.ts';
-import type { TimeRange } from './time-range.ts';
+import type { LoggedTime } from './time-range.ts';
 
 export interface EntriesOptions {
   readonly db: Kysely<LogTables>;
@@ -25,24 +25,29 @@ export interface EntriesOptions {
 /** What is asked about the entries of a slice, which it finds in the table `entries`. */
 export interface Selection {
   readonly columns: readonly (keyof LogRow)[];
-  readonly select: RawBuilder<unknown>;
+  /** What rows are told apart by. */
+  readonly names: readonly RawBuilder<unknown>[];
   readonly where?: RawBuilder<unknown>;
-  /** How many of the selected expressions, from the first on, each row stands for. */
-  readonly groups: number;
+  /** What all entries of a row amount to. */
+  readonly sums: Readonly<Record<string, RawBuilder<unknown>>>;
+  /** Numbers of all entries of a row, as text; of entries that are taken away it begins with LESS. */
+  readonly lists?: Readonly<Record<string, RawBuilder<unknown>>>;
 }
+
+export const LESS = '-';
 
 /** All that figures are made of, entry by entry. */
 export const WHOLE_ENTRIES: Selection = {
   columns: FACT_SOURCES,
-  select: sql.raw(FACT_SOURCES.join(', ')),
-  groups: 0,
+  names: FACT_SOURCES.map((name) => sql.ref(name)),
+  sums: {},
 };
 
 /** Workspaces that may have entries of a time; null stands for "none". */
 export type Workspaces = readonly (string | null)[];
 
 /** Runs a selection over a slice; one group may come in several rows. `known`: the workspaces, where they are known. */
-export type Entries = <Row>(selection: Selection, slice: TimeRange, known: Workspaces | null) => Promise<Row[]>;
+export type Entries = <Row>(selection: Selection, slice: LoggedTime, known: Workspaces | null) => Promise<Row[]>;
 
 /** SQLite takes at most 500 selections in one statement, and the text of one grows with them. */
 const PLACES_AT_ONCE = 50;
@@ -51,20 +56,31 @@ const PLACES_AT_ONCE = 50;
 type Place = string | null | readonly string[];
 
 export function entriesOf({ db, engine, filter, workspaces: workspacesOf }: EntriesOptions): Entries {
-  return async <Row>({ columns, select, where, groups }: Selection, slice: TimeRange, known: Workspaces | null) => {
+  return async <Row>(selection: Selection, slice: LoggedTime, known: Workspaces | null) => {
+    const { columns, names, where } = selection;
+    const added = addedUp(selection, slice.isLess ?? false);
     const places = placesIn(known ?? (await workspacesOf(slice)), filter);
     let rows: Row[] = [];
     for (let at = 0; at < places.length; at += PLACES_AT_ONCE) {
       const branches = places
         .slice(at, at + PLACES_AT_ONCE)
         .map((place) => branch({ columns, filter, place, slice, engine }));
-      const query = sql<Row>`select ${select} from (${sql.join(branches, sql` union all `)}) as entries
+      const query = sql<Row>`select ${sql.join([...names, ...added])} from (${sql.join(branches, sql` union all `)}) as entries
         ${where ? sql`where ${where}` : sql``}
-        ${groups > 0 ? sql`group by ${sql.raw(numbersTo(groups))}` : sql``}`;
+        ${names.length > 0 && added.length > 0 ? sql`group by ${sql.raw(numbersTo(names.length))}` : sql``}`;
       rows = rows.concat((await query.execute(db)).rows);
     }
     return rows;
   };
+}
+
+/** What is taken away is as much below zero. */
+function addedUp({ sums, lists = {} }: Selection, isLess: boolean): RawBuilder<unknown>[] {
+  const [number, list] = isLess ? [sql`-`, sql`${sql.lit(LESS)} || `] : [sql``, sql``];
+  return [
+    ...Object.entries(sums).map(([name, sum]) => sql`${number}${sum} as ${sql.ref(name)}`),
+    ...Object.entries(lists).map(([name, values]) => sql`${list}${values} as ${sql.ref(name)}`),
+  ];
 }
 
 /**
@@ -83,7 +99,7 @@ interface Branch {
   readonly columns: readonly (keyof LogRow)[];
   readonly filter: LogFilter;
   readonly place: Place;
-  readonly slice: TimeRange;
+  readonly slice: LoggedTime;
   readonly engine: Engine;
 }
 

@@ -15,7 +15,7 @@ import { type CubePiece, type Plan, planOf, readOf, resolutionAt } from './plan.
 import { type Chunk, cellsMeant, type Known, namesBy, Scan, type Tallied, verdictsOn } from './scan.ts';
 import { ANSWER_WITHIN_MS } from './slices.ts';
 import type { CellBytes, CellColumn, Snapshot, Snapshots } from './snapshots.ts';
-import { bucketsOf, type TimeRange } from './time-range.ts';
+import { bucketsOf, type LoggedTime, type TimeRange } from './time-range.ts';
 import { Waiting, type WaitingCell, waitingCells } from './waiting.ts';
 
 export interface Looked {
@@ -62,7 +62,7 @@ export interface Look {
   /** Buckets can be no shorter than this. */
   readonly shortestMs: number;
   /** What is to be counted in the log. */
-  readonly log: readonly TimeRange[];
+  readonly log: readonly LoggedTime[];
   /** Which workspaces may have entries of that; null: the log has to be asked. */
   readonly workspaces: Workspaces | null;
   count(wish: Wish): Counted[];

@@ -1,6 +1,6 @@
 import type { Slices } from './slices.ts';
 import type { Figures, Tally } from './tallies.ts';
-import { type BucketRule, bucketsOf, type TimeRange } from './time-range.ts';
+import { type BucketRule, bucketsOf, type LoggedTime, type TimeRange } from './time-range.ts';
 
 export interface Graph {
   readonly object: 'analytics-graph';
@@ -18,11 +18,11 @@ export interface GraphSource<Row> extends BucketRule {
   /** Of a bucket; null: of all of the time. */
   readonly tally: (bucket: number | null) => Tally<Row>;
   /** The rows of a slice. A bucket may come in several rows and in several slices. */
-  readonly rows: (slice: TimeRange, bucketMs: number) => Promise<readonly Bucketed<Row>[]>;
+  readonly rows: (slice: LoggedTime, bucketMs: number) => Promise<readonly Bucketed<Row>[]>;
   /** What is known without asking for rows: these and their buckets, one after the other. */
   readonly known?: Iterable<readonly [row: Row, bucket: number]>;
   /** For which time rows are asked for, when that is not the whole range. */
-  readonly asks?: readonly TimeRange[];
+  readonly asks?: readonly LoggedTime[];
   readonly slices: Slices;
   readonly deadline: number;
 }
@@ -37,7 +37,7 @@ export async function drawGraph<Row>(source: GraphSource<Row>): Promise<Graph> {
     points[bucket - first]!.add(row);
   };
   for (const [row, bucket] of known) add(row, bucket);
-  const addSlice = async (slice: TimeRange) => {
+  const addSlice = async (slice: LoggedTime) => {
     for (const row of await rows(slice, ms)) add(row, row.bucket);
   };
   await slices(asks, addSlice, deadline);

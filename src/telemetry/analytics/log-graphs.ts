@@ -5,11 +5,11 @@ import { everything } from './everything.ts';
 import { type Counted, HISTOGRAMS, type Figures as Kept, type Looked } from './figures.ts';
 import { drawGraph, type Graph } from './graph.ts';
 import { bucketOf, countedIn, type LoggedRow, loggedBy } from './logged.ts';
-import { columnsOf, HAS_FAILED, type Measure, measured, selected, sumsIn } from './measures.ts';
+import { columnsOf, HAS_FAILED, type Measure, measured, sumsIn, sumsInLog } from './measures.ts';
 import type { GraphQuestion, LogGraphName } from './question.ts';
 import type { Slices } from './slices.ts';
 import { durations, type Figures, occurrences, ratio, sumsOf, type Tally } from './tallies.ts';
-import { MINUTE_MS, type TimeRange } from './time-range.ts';
+import { type LoggedTime, MINUTE_MS } from './time-range.ts';
 import { drawUsers, isUserGraph, type UserGraphName } from './user-graphs.ts';
 
 export interface Sources {
@@ -35,8 +35,8 @@ const adding = <Name extends Measure>(
 ): Drawing<Record<Name, number>> => ({
   selection: (bucketMs) => ({
     columns: ['created_at', ...columnsOf(measures)],
-    select: sql`${bucketOf(bucketMs)}, ${selected(measures)}`,
-    groups: 1,
+    names: [bucketOf(bucketMs)],
+    sums: sumsInLog(measures),
   }),
   tally: sumsOf(measures, shown),
   counted: { by: null, sums: sumsIn(measures) },
@@ -86,9 +86,9 @@ const DRAWINGS: Readonly<Record<Exclude<LogGraphName, UserGraphName>, Drawing<an
   'errors/status-codes': {
     selection: (bucketMs) => ({
       columns: ['created_at', 'status', 'failed_by'],
-      select: sql`${bucketOf(bucketMs)}, status as value, count(*) as times`,
+      names: [bucketOf(bucketMs), sql`status as value`],
+      sums: { times: sql`count(*)` },
       where: HAS_FAILED,
-      groups: 2,
     }),
     tally: occurrences({ total: 'errors', each: 'status_codes' }),
     counted: { by: 'status', sums: ['errors'] },
@@ -111,7 +111,7 @@ export async function drawLogGraph(question: GraphQuestion, sources: Sources, de
     const each = taken(row);
     if (each !== null) known.push([each, row.bucket]);
   }
-  const rows = async (slice: TimeRange, bucketMs: number) => {
+  const rows = async (slice: LoggedTime, bucketMs: number) => {
     const logged = await entries<LoggedRow>(selection(bucketMs), slice, found.workspaces);
     return read ? logged.map((row) => ({ ...read(row), bucket: row.bucket })) : logged;
   };

@@ -5,10 +5,10 @@ import type { Selection } from './entries.ts';
 import type { Found, Looked } from './figures.ts';
 import type { Sources } from './log-graphs.ts';
 import { inLog } from './logged.ts';
-import { columnsOf, type Measure, measured, selected, sumsIn } from './measures.ts';
+import { columnsOf, type Measure, measured, sumsIn, sumsInLog } from './measures.ts';
 import { type FacetQuestion, GROUPS, type GroupQuestion, MADE_GROUPS } from './question.ts';
 import { ratio, sumsOf, type Tally } from './tallies.ts';
-import { MINUTE_MS, type TimeRange } from './time-range.ts';
+import { type LoggedTime, MINUTE_MS, type TimeRange } from './time-range.ts';
 
 const MEASURED = [
   'requests',
@@ -81,7 +81,7 @@ async function sumsByName<Wanted extends Measure>(
   };
   for (const row of found.rows) add(row.name, measured(measures, row));
   const selection = selectionOf(column, measures);
-  const addSlice = async (slice: TimeRange) => {
+  const addSlice = async (slice: LoggedTime) => {
     for (const row of await entries<Counts<Wanted> & { readonly group_name: Name }>(selection, slice, found.workspaces))
       add(nameOf(row.group_name), row);
   };
@@ -127,8 +127,8 @@ function widely({ from, until }: TimeRange): TimeRange {
 
 const selectionOf = (column: keyof LogRow, measures: readonly Measure[]): Selection => ({
   columns: [...new Set<keyof LogRow>([column, ...columnsOf(measures)])],
-  select: sql`${sql.ref(column)} as group_name, ${selected(measures)}`,
-  groups: 1,
+  names: [sql`${sql.ref(column)} as group_name`],
+  sums: sumsInLog(measures),
 });
 
 const shown = (key: string, name: Name, { duration_ms, ...figures }: Sums): Group => ({

@@ -1,14 +1,14 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { NANO_DOLLARS } from '../../core/money.ts';
 import type { Sum } from '../aggregates/amount.ts';
 import { cacheStatusOf, endpointOf, type Value, verdictOf } from '../aggregates/fact.ts';
 import { type Histogram, bucketOf as histogramBucketOf, Spectrum } from '../aggregates/histogram.ts';
 import type { LogRow } from '../log-columns.ts';
 import { labelsOf } from '../log-labels.ts';
-import type { Selection } from './entries.ts';
+import { LESS, type Selection } from './entries.ts';
 import type { Counted, HistogramName } from './figures.ts';
 import type { By } from './kinds.ts';
-import { MEASURES } from './measures.ts';
+import { type InLog, inWhole, MEASURES, MICROS, whole } from './measures.ts';
 
 interface Naming {
   readonly column: keyof LogRow;
@@ -50,44 +50,25 @@ export function loggedBy({ by, sums, histograms, bucketMs }: LoggedWish): Select
 } {
   const namings = by.map(inLog);
   const told = [...new Set(namings.map((each) => each.column))];
-  const select = [
-    ...(bucketMs === null ? [] : [bucketOf(bucketMs)]),
-    ...told.map((column) => sql.ref(column)),
-    ...sums.map((name) => sql`${SUMMED[name].sql} as ${sql.ref(name)}`),
-    ...histograms.map((name) => sql`${listed(VALUES[name])} as ${sql.ref(name)}`),
-  ];
   const columns: (keyof LogRow)[] = ['created_at', ...told, ...sums.flatMap((name) => SUMMED[name].columns)];
   return {
     columns: [...new Set([...columns, ...histograms.map((name) => VALUES[name])])],
-    select: sql.join(select),
-    groups: (bucketMs === null ? 0 : 1) + told.length,
+    names: [...(bucketMs === null ? [] : [bucketOf(bucketMs)]), ...told.map((column) => sql.ref(column))],
+    sums: Object.fromEntries(sums.map((name) => [name, SUMMED[name].sql])),
+    lists: Object.fromEntries(histograms.map((name) => [name, listed(VALUES[name])])),
     namesOf: (row) => namings.map(({ column, nameOf }) => nameOf(row[column] as Value)),
   };
 }
 
-interface Summed {
-  readonly sql: RawBuilder<unknown>;
-  readonly columns: readonly (keyof LogRow)[];
-}
-
-/** As a whole number, rounded as `micros` and `nanos` round it. */
-const whole = (column: keyof LogRow, units: number) =>
-  sql`case when ${sql.ref(column)} < 0 then 0 else floor(${sql.ref(column)} * ${sql.lit(units)} + 0.5) end`;
-const rounded = (column: keyof LogRow, units: number): Summed => ({
-  sql: sql`coalesce(sum(${whole(column, units)}), 0)`,
-  columns: [column],
-});
-const MICROS = 1_000;
-
 /** What can be added up over entries, as it is counted in cells (`aggregates/amount.ts`). */
-const SUMMED: Readonly<Record<Sum, Summed>> = {
+const SUMMED: Readonly<Record<Sum, InLog>> = {
   calls: MEASURES.requests,
   errors: MEASURES.errors,
   client_errors: MEASURES.client_errors,
   gateway_errors: MEASURES.gateway_errors,
   provider_errors: MEASURES.provider_errors,
   unpriced: MEASURES.requests_without_cost,
-  cost: rounded('cost', NANO_DOLLARS),
+  cost: inWhole('cost', NANO_DOLLARS),
   input_tokens: MEASURES.input_tokens,
   output_tokens: MEASURES.output_tokens,
   total_tokens: MEASURES.total_tokens,
@@ -95,8 +76,8 @@ const SUMMED: Readonly<Record<Sum, Summed>> = {
   reasoning_tokens: MEASURES.reasoning_tokens,
   request_bytes: MEASURES.request_bytes,
   response_bytes: MEASURES.response_bytes,
-  duration: rounded('duration_ms', MICROS),
-  first_byte: rounded('first_byte_ms', MICROS),
+  duration: inWhole('duration_ms', MICROS),
+  first_byte: inWhole('first_byte_ms', MICROS),
   first_bytes: { sql: sql`count(first_byte_ms)`, columns: ['first_byte_ms'] },
 };
 
@@ -114,6 +95,9 @@ export const countedIn = (row: LoggedRow, histograms: readonly HistogramName[]):
 /** Of microseconds as text; null: there are none. */
 function histogramOf(values: string | null): Histogram {
   const histogram = new Spectrum();
-  for (const value of values?.split(',') ?? []) histogram.add(histogramBucketOf(Number(value)), 1);
+  if (values === null) return histogram;
+  const isLess = values.startsWith(LESS);
+  for (const value of (isLess ? values.slice(LESS.length) : values).split(','))
+    histogram.add(histogramBucketOf(Number(value)), isLess ? -1 : 1);
   return histogram;
 }

@@ -9,7 +9,7 @@ import { countedIn, type LoggedRow, type LoggedWish, loggedBy } from './logged.t
 import type { SeriesQuestion } from './question.ts';
 import type { Slices } from './slices.ts';
 import { ratio, tidy } from './tallies.ts';
-import { bucketsOf, MINUTE_MS, type TimeRange } from './time-range.ts';
+import { bucketsOf, type LoggedTime, MINUTE_MS } from './time-range.ts';
 
 export interface SeriesSources {
   readonly figures: Figures;
@@ -193,7 +193,7 @@ class NamedEntries {
 
   async addLogged({ log, workspaces }: Look, { wish, entries, slices, deadline }: Logging): Promise<void> {
     const selection = loggedBy(wish);
-    const addSlice = async (slice: TimeRange) => {
+    const addSlice = async (slice: LoggedTime) => {
       for (const row of await entries<LoggedRow>(selection, slice, workspaces)) {
         const [name = null, second = null] = selection.namesOf(row);
         const { amount, logged } = this.of({ name, then: second });

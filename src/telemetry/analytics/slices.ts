@@ -1,5 +1,5 @@
 import { fail } from '../../core/errors.ts';
-import type { TimeRange } from './time-range.ts';
+import type { LoggedTime } from './time-range.ts';
 
 /** How long a question may take, the time it waits for its turn included. */
 export const ANSWER_WITHIN_MS = 30_000;
@@ -24,8 +24,8 @@ interface SliceOptions {
  * slice is as long as the one before says it may be, so an empty year takes few of them and a busy minute many.
  */
 export async function inSlices(
-  { from, until }: TimeRange,
-  ask: (slice: TimeRange) => Promise<void>,
+  { from, until, ...whose }: LoggedTime,
+  ask: (slice: LoggedTime) => Promise<void>,
   { deadline, firstMs = FIRST_MS, now = () => performance.now() }: SliceOptions,
 ): Promise<void> {
   let length = firstMs;
@@ -33,7 +33,7 @@ export async function inSlices(
     const startedAt = now();
     if (startedAt > deadline) fail('analytics_too_slow', ANSWER_WITHIN_MS / 1_000);
     const end = Math.min(at + length, until);
-    await ask({ from: at, until: end });
+    await ask({ ...whose, from: at, until: end });
     const change = TARGET_MS / Math.max(now() - startedAt, 1);
     length = Math.max(SHORTEST_MS, Math.round(length * Math.min(MOST_CHANGE, Math.max(1 / MOST_CHANGE, change))));
     at = end;
@@ -43,8 +43,8 @@ export async function inSlices(
 
 /** Asks about times, each in slices. */
 export type Slices = (
-  times: readonly TimeRange[],
-  ask: (slice: TimeRange) => Promise<void>,
+  times: readonly LoggedTime[],
+  ask: (slice: LoggedTime) => Promise<void>,
   deadline: number,
 ) => Promise<void>;
 

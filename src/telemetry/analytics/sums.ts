@@ -6,7 +6,7 @@ import type { Sources } from './log-graphs.ts';
 import { countedIn, type LoggedRow, loggedBy } from './logged.ts';
 import type { SumsQuestion } from './question.ts';
 import { addCounted } from './series.ts';
-import type { TimeRange } from './time-range.ts';
+import type { LoggedTime } from './time-range.ts';
 
 const ALL = { sums: SUMS, histograms: HISTOGRAMS };
 const PERCENTILES = [50, 90, 95, 99] as const;
@@ -37,7 +37,7 @@ export async function sumUp(
   const found = await figures.find({ filter, range, by, isOverTime: false, ...ALL }, deadline);
   for (const row of found.rows) addCounted(amountOf(row.name), row, ALL);
   const selection = loggedBy({ ...ALL, by: by === null ? [] : [by], bucketMs: null });
-  const addSlice = async (slice: TimeRange) => {
+  const addSlice = async (slice: LoggedTime) => {
     for (const row of await entries<LoggedRow>(selection, slice, found.workspaces))
       addCounted(amountOf(selection.namesOf(row)[0] ?? null), countedIn(row, HISTOGRAMS), ALL);
   };

@@ -9,8 +9,11 @@ export interface Tally<Row> {
   figures(): Figures;
 }
 
+/** Nothing that is counted is smaller; what is, is left of numbers that were added and taken away. */
+const SMALLEST = 1e-10;
+
 /** Sums come in another order each time; what differs then is behind the last digit that means anything. */
-export const tidy = (value: number): number => Number(value.toPrecision(12));
+export const tidy = (value: number): number => (Math.abs(value) < SMALLEST ? 0 : Number(value.toPrecision(12)));
 
 /** Null where there is nothing to divide by. */
 export const ratio = (value: number, by: number): number | null => (by === 0 ? null : tidy(value / by));

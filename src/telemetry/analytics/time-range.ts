@@ -4,6 +4,12 @@ export interface TimeRange {
   readonly until: number;
 }
 
+/** Whose entries are counted in the log. */
+export interface LoggedTime extends TimeRange {
+  /** Cells have counted them and they are not meant: they are taken away. */
+  readonly isLess?: true;
+}
+
 /** Stretches of equal length that cover a time range; their bounds are whole minutes, hours or days of UTC. */
 export interface Buckets {
   readonly ms: number;

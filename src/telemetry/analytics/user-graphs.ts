@@ -6,7 +6,7 @@ import { bucketOf } from './logged.ts';
 import type { GraphQuestion, LogGraphName } from './question.ts';
 import type { Tallied } from './scan.ts';
 import { type Figures, ratio, type Tally } from './tallies.ts';
-import { MINUTE_MS, type TimeRange } from './time-range.ts';
+import { type LoggedTime, MINUTE_MS } from './time-range.ts';
 
 interface Seen {
   readonly users: number;
@@ -29,9 +29,9 @@ interface UserRow {
 
 const byUser = (bucketMs: number): Selection => ({
   columns: ['created_at', 'user_id'],
-  select: sql`${bucketOf(bucketMs)}, user_id, count(*) as requests`,
+  names: [bucketOf(bucketMs), sql.ref('user_id')],
+  sums: { requests: sql`count(*)` },
   where: sql`user_id is not null`,
-  groups: 2,
 });
 
 /**
@@ -58,7 +58,7 @@ export async function drawUsers(
     known: waiting.flatMap((row): [UserRow, number][] =>
       row.name === null ? [] : [[{ user_id: String(row.name), requests: row.calls }, row.bucket]],
     ),
-    rows: (slice: TimeRange, bucketMs: number) => entries(byUser(bucketMs), slice, look.workspaces),
+    rows: (slice: LoggedTime, bucketMs: number) => entries(byUser(bucketMs), slice, look.workspaces),
     asks: look.log,
     slices,
     deadline,
