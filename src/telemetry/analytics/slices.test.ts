@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { seeded } from '../../../test/fuzz.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { inSlices } from './slices.ts';
 import type { TimeRange } from './time-range.ts';
@@ -6,12 +7,12 @@ import type { TimeRange } from './time-range.ts';
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
 
 /** A store that takes so long for each second of a slice, on a clock of its own. */
-async function sliced(range: TimeRange, msPerSecond: number, deadline = Number.POSITIVE_INFINITY) {
+async function sliced(range: TimeRange, msPerSecond: number, deadline = Number.POSITIVE_INFINITY, turnMs = () => 0) {
   const slices: TimeRange[] = [];
   let clock = 0;
   const ask = async (slice: TimeRange) => {
     slices.push(slice);
-    clock += ((slice.until - slice.from) / 1_000) * msPerSecond;
+    clock += turnMs() + ((slice.until - slice.from) / 1_000) * msPerSecond;
   };
   const outcome = await inSlices(range, ask, { deadline, now: () => clock }).catch((error: unknown) => error);
   return { slices, outcome };
@@ -39,6 +40,17 @@ test('what takes longer than it may is given up, and says what to do', async () 
   expect((outcome as GatewayError).code).toBe('analytics_too_slow');
   expect((outcome as GatewayError).message).toContain('shorter time');
   expect(slices.length).toBeGreaterThan(10);
+});
+
+test('a year comes to its end on a machine on which every slice waits for its turn, and a busy hour still takes many', async () => {
+  const random = seeded(7);
+  // As processes of tests wait for one another: 50 to 200 ms, whatever is asked.
+  const turnMs = () => 50 + random.below(150);
+  const { slices, outcome } = await sliced({ from: 0, until: YEAR_MS }, 0, 30_000, turnMs);
+  expect(outcome).toBeUndefined();
+  expect(slices.length).toBeLessThan(100);
+  const busy = await sliced({ from: 0, until: 3_600_000 }, 10, Number.POSITIVE_INFINITY, turnMs);
+  expect(busy.slices.length).toBeGreaterThan(50);
 });
 
 test('others get their turn between two slices', async () => {

@@ -18,6 +18,18 @@ interface SliceOptions {
   readonly now?: () => number;
 }
 
+interface Taken {
+  readonly length: number;
+  readonly ms: number;
+}
+
+/**
+ * Whether a slice of another length took about as long: then it is not entries that take the time but waiting for a turn, on a machine
+ * that has none. Shorter slices would only wait more often, and a year would never come to an end.
+ */
+const takesTurns = (before: Taken, { length, ms }: Taken): boolean =>
+  2 * Math.abs(Math.log(ms / before.ms)) < Math.abs(Math.log(length / before.length));
+
 /**
  * Asks about a time range piece by piece. The embedded store cannot be interrupted in the middle of a statement, and
  * other questions wait for the thread: they get their turn between two slices, and the deadline is checked there. Each
@@ -29,12 +41,15 @@ export async function inSlices(
   { deadline, firstMs = FIRST_MS, now = () => performance.now() }: SliceOptions,
 ): Promise<void> {
   let length = firstMs;
+  let before: Taken | null = null;
   for (let at = from; at < until; ) {
     const startedAt = now();
     if (startedAt > deadline) fail('analytics_too_slow', ANSWER_WITHIN_MS / 1_000);
     const end = Math.min(at + length, until);
     await ask({ ...whose, from: at, until: end });
-    const change = TARGET_MS / Math.max(now() - startedAt, 1);
+    const taken = { length: end - at, ms: Math.max(now() - startedAt, 1) };
+    const change = before && takesTurns(before, taken) ? MOST_CHANGE : TARGET_MS / taken.ms;
+    before = taken;
     length = Math.max(SHORTEST_MS, Math.round(length * Math.min(MOST_CHANGE, Math.max(1 / MOST_CHANGE, change))));
     at = end;
     await new Promise(setImmediate);
