@@ -334,13 +334,24 @@ class SqlLogStore implements LogStore {
     let select = source;
     for (const condition of conditionsOf(query, workspace)) select = select.where(condition);
     for (const term of saidTerms(query.terms)) select = select.where(saysOf(term, this.#engine));
-    if (from > 0) select = select.where('request_logs.created_at', '>=', from);
+    if (from > 0) select = select.where(this.#notBefore(from));
     if (Number.isFinite(until)) select = select.where('request_logs.created_at', '<', until);
     if (query.after) select = select.where(this.#beyond(query.after, pair !== undefined));
     const [time, id] = pair
       ? (['label.created_at', 'label.log_id'] as const)
       : (['request_logs.created_at', 'request_logs.id'] as const);
     return select.orderBy(sql.ref(time), 'desc').orderBy(sql.ref(id), 'desc');
+  }
+
+  /**
+   * PostgreSQL looks at its table of today now and then, and thinks that next to nothing came since: it would read and sort all of the last
+   * hour. Of a moment that it learns when it begins to read it thinks that a third came later. The day says which tables are meant.
+   */
+  #notBefore(moment: number): RawBuilder<boolean> {
+    const createdAt = sql.ref('request_logs.created_at');
+    return this.#engine === 'postgres'
+      ? sql<boolean>`${createdAt} >= ${dayOf(moment)} and ${createdAt} >= (select ${moment}::bigint)`
+      : sql<boolean>`${createdAt} >= ${moment}`;
   }
 
   #plain(isThere: RawBuilder<boolean>): Select {
