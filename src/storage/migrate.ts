@@ -21,7 +21,8 @@ export const real = (engine: Engine) => (engine === 'postgres' ? sql`double prec
 const ADVISORY_LOCK = 7_241_905_113;
 
 /**
- * Applies what is missing, each step in a transaction of its own. A schema one step ahead of this program is accepted
+ * Applies what is missing: on PostgreSQL each step in a transaction of its own, so that none holds up the nodes at work for longer than it
+ * takes; on the embedded store, which nobody else uses, all of them in one, because each would wait for the disk. A schema one step ahead of this program is accepted
  * (steps are additive, and nodes are replaced one by one); one that is further ahead is not.
  */
 export async function migrate(
@@ -40,22 +41,20 @@ export async function migrate(
       .execute(),
   );
   const applied: string[] = [];
-  for (const migration of migrations) {
-    const ran = await db.transaction().execute(async (transaction) => {
+  const transactions = engine === 'sqlite' ? [migrations] : migrations.map((step) => [step]);
+  for (const steps of transactions)
+    await db.transaction().execute(async (transaction) => {
       if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK})`.execute(transaction);
       const rows = await transaction.selectFrom(table).select('name').execute();
       const names = new Set(rows.map((row) => String(row.name)));
       refuseNewerSchema(names, migrations, table);
-      if (names.has(migration.name)) return false;
-      await migration.up(transaction, engine);
-      await transaction
-        .insertInto(table)
-        .values({ name: migration.name, applied_at: new Date().toISOString() })
-        .execute();
-      return true;
+      for (const { name, up } of steps) {
+        if (names.has(name)) continue;
+        await up(transaction, engine);
+        await transaction.insertInto(table).values({ name, applied_at: new Date().toISOString() }).execute();
+        applied.push(name);
+      }
     });
-    if (ran) applied.push(migration.name);
-  }
   return applied;
 }
 
