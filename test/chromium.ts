@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium } from 'playwright-core';
 
 /** The code of a page runs for seconds only: to translate it well takes longer than it saves a test. */
 const THRIFT = ['--js-flags=--no-opt --no-maglev --no-sparkplug'];
@@ -10,7 +10,32 @@ const THRIFT = ['--js-flags=--no-opt --no-maglev --no-sparkplug'];
  * Chromium built without windows, `chromium-headless-shell`, where it is there: the tests of the console take three quarters of the
  * processor with it. When the tests run as root, what is missing is installed from Debian's packages.
  */
-export async function startChromium({ isMeasured = false } = {}): Promise<Browser> {
+export async function startChromium({ isMeasured = false } = {}): Promise<Chromium> {
+  if (isMeasured) return launch(true);
+  // It ends with the process of the tests.
+  const another = () => launch(false);
+  shared = shared ? shared.then((browser) => (browser.isConnected() ? browser : another()), another) : another();
+  const browser = await shared;
+  const opened: BrowserContext[] = [];
+  const newContext: Chromium['newContext'] = async (options) => {
+    const context = await browser.newContext(options);
+    opened.push(context);
+    return context;
+  };
+  return {
+    newContext,
+    newPage: async (options) => (await newContext(options)).newPage(),
+    close: async () => void (await Promise.all(opened.map((context) => context.close()))),
+  };
+}
+
+/** What tests ask of a browser. */
+export type Chromium = Pick<Browser, 'newContext' | 'newPage' | 'close'>;
+
+/** To start one takes as much of the processor as to load ten pages, and windows of one know nothing of each other's. */
+let shared: Promise<Browser> | undefined;
+
+async function launch(isMeasured: boolean): Promise<Browser> {
   return chromium.launch({
     executablePath: await ensureBinary(isMeasured ? CHROMIUM : HEADLESS),
     timeout: 180_000,

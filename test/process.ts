@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findSandbox } from '../src/assistants/interpreter/find.ts';
 import { bundle, executableVariable } from './bundle.ts';
 import { ADMIN_KEY, client } from './gateway.ts';
+import { layEmptyFiles } from './sqlite-files.ts';
 
 export const root = join(import.meta.dir, '..');
 
@@ -107,6 +108,12 @@ export async function startProcess({
   greeting = / on (http:\/\/\S+)/,
 }: ProcessOptions = {}) {
   const home = dataDir ?? newDataDir();
+  // Half of what a first start takes is to make tables: a test that is about that names a folder of its own.
+  if (!dataDir && !environment.DATABASE_URL && !environment.GATEWAY_DATA_DIR) {
+    const data = join(home, 'data');
+    mkdirSync(data, { mode: 0o700 });
+    await layEmptyFiles(data);
+  }
 
   const child = Bun.spawn([...command, ...rest], {
     cwd: cwd ?? home,

@@ -1,5 +1,5 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { startChromium } from '../../test/chromium.ts';
+import type { BrowserContext, Page } from 'playwright-core';
+import { type Chromium, startChromium } from '../../test/chromium.ts';
 import { create, type GatewayProcess, json } from '../gateway.ts';
 
 /** A page of the console in a real browser. */
@@ -72,7 +72,7 @@ export async function pagesInBrowser(gateway: GatewayProcess): Promise<BrowserSa
   }
 }
 
-async function contextOf(chromium: Browser, { origin }: GatewayProcess, cookie: Cookie): Promise<BrowserContext> {
+async function contextOf(chromium: Chromium, { origin }: GatewayProcess, cookie: Cookie): Promise<BrowserContext> {
   const context = await chromium.newContext({ viewport: { width: 1440, height: 900 }, bypassCSP: true });
   await context.addCookies([{ ...cookie, url: origin, httpOnly: true, sameSite: 'Lax' }]);
   return context;

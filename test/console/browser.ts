@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser as Chromium, Locator, Page as Tab } from 'playwright-core';
+import type { Locator, Page as Tab } from 'playwright-core';
 import { startChromium } from '../chromium.ts';
 import { type StartOptions, startGateway } from '../gateway.ts';
 import { givenUser, PASSWORD, signIn } from '../people.ts';
@@ -178,7 +178,6 @@ export const settled = (tab: Tab, expression: string): Promise<void> =>
   eventually(expression, () => tab.evaluate<boolean>(expression));
 
 export type TestConsole = Awaited<ReturnType<typeof startConsole>>;
-export type { Chromium };
 
 function pageOf(tab: Tab, faults: string[], close: () => Promise<void>): ConsolePage {
   return {

@@ -11,9 +11,9 @@ import {
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from '@modelcontextprotocol/client';
-import type { Browser } from 'playwright-core';
+
 import { selfSignedCertificate } from '../certificate.ts';
-import { startChromium } from '../chromium.ts';
+import { type Chromium, startChromium } from '../chromium.ts';
 import { client as apiClient, startGateway, type TestGateway } from '../gateway.ts';
 import { Person } from '../mcp/oauth.ts';
 import { type ReferenceServer, startReferenceServer } from '../mcp/reference-server.ts';
@@ -184,7 +184,7 @@ test('a real browser fills in the forms', async () => {
     },
   });
   cleanups.push(() => listener.stop(true));
-  const browser: Browser = await startChromium();
+  const browser: Chromium = await startChromium();
   cleanups.push(() => browser.close());
   const page = await browser.newPage({ viewport: { width: 720, height: 820 } });
   const complaints: string[] = [];

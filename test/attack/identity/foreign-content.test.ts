@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Browser as Chromium } from 'playwright-core';
-import { startChromium } from '../../chromium.ts';
+
+import { type Chromium, startChromium } from '../../chromium.ts';
 import { ADMIN_KEY, client, serve, startGateway, type TestGateway } from '../../gateway.ts';
 import { givenBrowser, PASSWORD } from '../../people.ts';
 import { startRecorder } from '../../recorder.ts';
