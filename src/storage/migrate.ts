@@ -22,8 +22,8 @@ const ADVISORY_LOCK = 7_241_905_113;
 
 /**
  * Applies what is missing: on PostgreSQL each step in a transaction of its own, so that none holds up the nodes at work for longer than it
- * takes; on the embedded store, which nobody else uses, all of them in one, because each would wait for the disk. A schema one step ahead of this program is accepted
- * (steps are additive, and nodes are replaced one by one); one that is further ahead is not.
+ * takes; on the embedded store, which has one node, all of them in one, because each would wait for the disk. A schema one step ahead
+ * of this program is accepted (steps are additive, and nodes are replaced one by one); one that is further ahead is not.
  */
 export async function migrate(
   db: AnyDb,

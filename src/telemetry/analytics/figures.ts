@@ -151,16 +151,17 @@ export class Figures {
 
   /** Several questions, answered as of the same moment. */
   async findAll(asked: readonly Looked[], deadline: number): Promise<Found[]> {
-    const looks = await this.#lookAt(asked, deadline);
+    const looks = await this.lookAtAll(asked, deadline);
     return looks.map(({ count, tally: _, ...look }, at) => ({ ...look, rows: count(asked[at]!) }));
   }
 
   async look(looked: Looked, deadline: number): Promise<Look> {
-    const [look] = await this.#lookAt([looked], deadline);
+    const [look] = await this.lookAtAll([looked], deadline);
     return look!;
   }
 
-  #lookAt(all: readonly Looked[], deadline: number): Promise<Look[]> {
+  /** Several looks as of the same moment. */
+  lookAtAll(all: readonly Looked[], deadline: number): Promise<Look[]> {
     const { promise, resolve, reject } = Promise.withResolvers<Look[]>();
     this.#asked.push({ all, deadline, resolve, reject });
     if (!this.#isLooking) void this.#answerAsked();

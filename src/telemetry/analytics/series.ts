@@ -9,7 +9,7 @@ import { countedIn, type LoggedRow, type LoggedWish, loggedBy } from './logged.t
 import type { SeriesQuestion } from './question.ts';
 import type { Slices } from './slices.ts';
 import { ratio, tidy } from './tallies.ts';
-import { bucketsOf, type LoggedTime, MINUTE_MS } from './time-range.ts';
+import { bucketsOf, DAY_MS, type LoggedTime, MINUTE_MS } from './time-range.ts';
 
 export interface SeriesSources {
   readonly figures: Figures;
@@ -109,16 +109,20 @@ export async function drawSeries(question: SeriesQuestion, sources: SeriesSource
   const { by, then, limit, filter, range, bucketMs, metric, rankBy } = question;
   const histograms = histogramsOf(metric, rankBy);
   const sums = sumsOf(...SHOWN, metric, rankBy);
-  const look = await sources.figures.look(
-    { filter, range, by, then, isOverTime: true, bucketMs, sums, histograms },
+  const looked = { filter, range, by, then, bucketMs, sums, histograms };
+  const isLong = range.until - range.from > DAY_MS;
+  const looks = await sources.figures.lookAtAll(
+    (isLong ? [true, false] : [true]).map((isOverTime) => ({ ...looked, isOverTime })),
     deadline,
   );
+  const look = looks[0]!;
   const shortestMs = Math.max(look.shortestMs, MINUTE_MS);
   const buckets = bucketsOf(look.range, { shortestMs, wishedMs: bucketMs });
 
   const named = new NamedEntries();
   const whole = { sums, histograms: histogramsOf(rankBy) };
-  for (const row of look.count({ ...whole, isTogether: true })) addCounted(named.of(row).amount, row, whole);
+  for (const row of togetherOf(looks).count({ ...whole, isTogether: true }))
+    addCounted(named.of(row).amount, row, whole);
   await named.addLogged(look, {
     wish: { by: then === null ? [by] : [by, then], sums, histograms, bucketMs: buckets.ms },
     deadline,
@@ -156,6 +160,13 @@ export async function drawSeries(question: SeriesQuestion, sources: SeriesSource
     others: others.length === 0 ? null : { groups: others.length, ...draw(others, points[0]!) },
   };
 }
+
+/**
+ * All of a long time is in fewer and longer buckets than its points are. Not where the log has another rest of these: what it says is added
+ * to both.
+ */
+const togetherOf = ([overTime, atOnce]: readonly Look[]): Look =>
+  atOnce && JSON.stringify(atOnce.log) === JSON.stringify(overTime!.log) ? atOnce : overTime!;
 
 /** Entries that are called the same. */
 interface Named {

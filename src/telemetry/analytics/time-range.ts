@@ -20,7 +20,7 @@ export interface Buckets {
 
 export const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+export const DAY_MS = 24 * HOUR_MS;
 const LENGTHS_MS = [MINUTE_MS, 5 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS];
 /** Those that can be asked for. */
 export const WISHED_LENGTHS_MS = [
