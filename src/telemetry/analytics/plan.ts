@@ -62,7 +62,7 @@ export function planOf(
       until: Math.min(roundedDown(part.until, ms), state.rolledBefore[name]),
     };
   };
-  /** What is left of a bucket at one end of the time: the log has all of it, and less of the rest. */
+  /** Of a bucket at one end of the time, whether more than half is meant, finer cells cannot tell it apart, and the log has all of the bucket. */
   const isMostOf = (bucket: TimeRange, { from: begins, until: ends }: TimeRange, grain: number) => {
     if (grain === MINUTES || (ends - begins) * 2 <= lengthOf(bucket)) return false;
     if (bucket.from < state.logPrunedBefore || lengthOf(within(bucket, grain)) <= 0) return false;
