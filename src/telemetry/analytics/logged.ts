@@ -92,12 +92,24 @@ export const countedIn = (row: LoggedRow, histograms: readonly HistogramName[]):
   return counted as Counted;
 };
 
-/** Of microseconds as text; null: there are none. */
+const ZERO = '0'.charCodeAt(0);
+
+/** Of microseconds as text, with commas between them; null: there are none. */
 function histogramOf(values: string | null): Histogram {
   const histogram = new Spectrum();
   if (values === null) return histogram;
   const isLess = values.startsWith(LESS);
-  for (const value of (isLess ? values.slice(LESS.length) : values).split(','))
-    histogram.add(histogramBucketOf(Number(value)), isLess ? -1 : 1);
+  const add = (value: number) => histogram.add(histogramBucketOf(value), isLess ? -1 : 1);
+  // Digit by digit: thousands of texts of their own would take ten times as long where this is asked now and then.
+  let value = 0;
+  for (let at = isLess ? LESS.length : 0; at < values.length; at++) {
+    const digit = values.charCodeAt(at) - ZERO;
+    if (digit >= 0) value = value * 10 + digit;
+    else {
+      add(value);
+      value = 0;
+    }
+  }
+  add(value);
   return histogram;
 }
