@@ -163,14 +163,48 @@ function copyInto(
   copy('audit-heads.json');
   if (withKeys) for (const name of [ENCRYPTION_KEY_FILE, ADMIN_KEY_FILE]) copy(name);
   copyBlobs(dataDir, folder);
-  snapshot(dataDir, folder, 'state.db');
-  copyBlobs(dataDir, folder);
+  takeState(dataDir, folder);
   snapshot(dataDir, folder, 'search.db');
   if (withLog) {
     snapshot(dataDir, folder, 'logs.db');
     copyTree(join(dataDir, 'bodies'), join(folder, 'bodies'), copyFileSync);
   }
   return pathsIn(folder).length;
+}
+
+/** So often a file has to go at just that moment. */
+const MOST_TIMES = 50;
+
+/**
+ * The database, and then the bytes of files that came since they were taken. A file that came since and went again before they are taken
+ * once more would be named without its bytes: the database is taken anew then, as of a moment when that file was gone.
+ */
+function takeState(dataDir: string, folder: string) {
+  for (let time = 0; time < MOST_TIMES; time++) {
+    rmSync(join(folder, 'state.db'), { force: true });
+    snapshot(dataDir, folder, 'state.db');
+    copyBlobs(dataDir, folder);
+    const taken = new Set(pathsIn(folder).map((path) => basename(path)));
+    const missing = [...blobsNamedIn(folder)].filter((blob) => !taken.has(blob));
+    if (missing.length === 0) return;
+    // What is named still lies elsewhere, or was lost before.
+    const living = blobsNamedIn(dataDir);
+    if (missing.every((blob) => living.has(blob))) return;
+  }
+  throw new Error('Files were deleted while they were copied, again and again. Try once more when fewer come and go.');
+}
+
+/** Of files that callers can read. */
+function blobsNamedIn(folder: string): Set<string> {
+  const database = new Database(join(folder, 'state.db'), { readwrite: true });
+  try {
+    database.run('PRAGMA busy_timeout = 60000');
+    const rows = database.query<{ blob: string }, []>(`select segment.blob from file_segments as segment
+      join files as file on file.id = segment.file_id where file.deleted_at is null`);
+    return new Set(rows.all().map(({ blob }) => blob));
+  } finally {
+    database.close();
+  }
 }
 
 /** One moment of a database that may be in use. */

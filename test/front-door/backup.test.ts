@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import {
@@ -11,7 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { toFile } from 'openai';
 import { useEverything } from '../belongings.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
@@ -23,6 +24,9 @@ let home: string;
 let place: string;
 let key: string;
 let used: Awaited<ReturnType<typeof useEverything>>;
+
+const LIVING = `select segment.blob from file_segments as segment join files as file on file.id = segment.file_id
+  where file.deleted_at is null`;
 
 const command = (where: string, ...rest: string[]) => runGateway({ dataDir: where, arguments: rest });
 
@@ -88,6 +92,37 @@ test('a backup that is made while files come and go is whole, and everything goe
   } finally {
     removeDataDir(elsewhere);
   }
+});
+
+test('a backup names no file that went while it was made', async () => {
+  const openai = openaiClient(gateway.url, key);
+  const create = async () =>
+    openai.files.create({ file: await toFile(Buffer.from('a'), 'a.txt'), purpose: 'user_data' });
+  // Many that stay: to take them takes time, in which others come and go.
+  await Promise.all(Array.from({ length: 300 }, create));
+  let isOver = false;
+  const comeAndGo = async () => {
+    while (!isOver) {
+      const { id } = await create();
+      await Bun.sleep(10);
+      await openai.files.delete(id);
+    }
+  };
+  const lanes = Array.from({ length: 8 }, comeAndGo);
+  for (const name of ['one', 'two', 'three', 'four', 'five']) {
+    const folder = join(place, name);
+    expect(await command(home, 'backup', folder, '--without-log')).toMatchObject({ exitCode: 0 });
+    const bytes = new Set(
+      readdirSync(join(folder, 'blobs'), { recursive: true }).map((path) => basename(String(path))),
+    );
+    const state = new Database(join(folder, 'state.db'), { readonly: true });
+    const named = state.query<{ blob: string }, []>(LIVING).all();
+    state.close();
+    expect(named.map(({ blob }) => blob).filter((blob) => !bytes.has(blob))).toEqual([]);
+    expect(named.length).toBeGreaterThan(0);
+  }
+  isOver = true;
+  await Promise.all(lanes);
 });
 
 test('what is no whole backup is refused, and so is a place that holds something; nothing is changed', async () => {
