@@ -47,7 +47,7 @@ export async function prepare({ folder, memoryMb, cellSeconds, ...rest }: Worksh
   const baseWith = (mostMb: number): Base => ({
     open: (cpuSeconds) => new Child(launchDeno({ ...place, snapshot, memoryMb: mostMb, cpuSeconds })),
     start: { ...startHeader(place, lock), snapshot },
-    sources: [pythonThread, cellsSource],
+    sources: [pythonThread],
     codeMb: memoryMb,
     cellMs: cellSeconds * 1_000,
     close: () => {},
@@ -72,7 +72,7 @@ async function versionOf({ deno, pyodide }: Place): Promise<string> {
   const hash = createHash('sha256');
   for (const name of ['package.json', 'pyodide.mjs', 'pyodide.asm.mjs'])
     hash.update(await readFile(join(pyodide, name)));
-  hash.update(pythonThread).update(deno);
+  hash.update(pythonThread).update(cellsSource).update(deno);
   return hash.digest('hex').slice(0, 32);
 }
 
@@ -82,7 +82,9 @@ async function makeSnapshot(place: Place, lock: string, file: string): Promise<v
   const draft = `${file}-${newId()}`;
   try {
     const header = { type: 'make-snapshot', ...startHeader(place, lock) };
-    const answer = await child.ask(header, [pythonThread], SNAPSHOT_MS).catch((error) => complain(child, error));
+    const answer = await child
+      .ask(header, [pythonThread, cellsSource], SNAPSHOT_MS)
+      .catch((error) => complain(child, error));
     const { sizes = [], reason = 'no snapshot' } = answer as { sizes?: number[]; reason?: string };
     const [size] = sizes;
     if (!size || size > MOST_SNAPSHOT_BYTES) throw new Error(reason);

@@ -85,14 +85,23 @@ async function load({ pyodide, lock, wheels }, snapshot) {
   });
 }
 
-/** The state of Python after it has started takes a tenth of the time to load that it takes to reach. */
-async function makeSnapshot(header) {
+/** A snapshot keeps what lies in the memory of Python, which is text here, and no object of JavaScript. */
+const keep = (cells) => `import sys, types
+sys.modules['__cells__'] = types.ModuleType('__cells__')
+exec(compile(${JSON.stringify(cells)}, 'cells.py', 'exec'), sys.modules['__cells__'].__dict__)`;
+
+/**
+ * The state of Python after it has started takes a tenth of the time to load that it takes to reach; what runs the cells is
+ * in it, because to translate that takes as long again as to load it.
+ */
+async function makeSnapshot(header, [cells]) {
   const python = await load(header, { _makeSnapshot: true });
+  python.runPython(keep(decoder.decode(cells)));
   answer({ type: 'snapshot' }, [python.makeMemorySnapshot()]);
 }
 
-async function start({ seed, limits, snapshot, ...header }, [script]) {
-  const python = await load(header, snapshot && { _loadSnapshot: await Deno.readFile(snapshot) });
+async function start({ seed, limits, snapshot, ...header }) {
+  const python = await load(header, { _loadSnapshot: await Deno.readFile(snapshot) });
   const log = new Log(limits.logBytes);
   const write = (bytes) => {
     log.add(bytes);
@@ -107,7 +116,7 @@ async function start({ seed, limits, snapshot, ...header }, [script]) {
     console[name] = (...said) => log.add(encoder.encode(`${said.map(String).join(' ')}\n`));
   python.FS.mkdirTree(HOME);
   limitMemory(python._module.HEAPU8.byteLength + limits.memoryBytes);
-  const guest = python.runPython(decoder.decode(script), { globals: python.toPy({}) });
+  const guest = python.runPython('from __cells__ import Guest\nGuest()', { globals: python.toPy({}) });
   const evaluate = python.runPython('from pyodide.code import eval_code_async\neval_code_async', { globals: python.toPy({}) });
   guest.begin(seed, python.toPy(limits), evaluate);
   self.onmessage = ({ data }) => (data.header.type === 'answer' ? answered(data) : run(python, guest, log, data));
@@ -158,6 +167,6 @@ async function run(python, guest, log, { header, bodies: [code, ...files] }) {
 }
 
 self.onmessage = ({ data: { header, bodies } }) => {
-  const work = header.type === 'make-snapshot' ? makeSnapshot(header) : start(header, bodies);
+  const work = header.type === 'make-snapshot' ? makeSnapshot(header, bodies) : start(header);
   work.catch((error) => answer({ type: 'failed', reason: String(error?.message ?? error).slice(0, 2_000) }));
 };
