@@ -21,9 +21,10 @@ export const real = (engine: Engine) => (engine === 'postgres' ? sql`double prec
 const ADVISORY_LOCK = 7_241_905_113;
 
 /**
- * Applies what is missing: on PostgreSQL each step in a transaction of its own, so that none holds up the nodes at work for longer than it
- * takes; on the embedded store, which has one node, all of them in one, because each would wait for the disk. A schema one step ahead
- * of this program is accepted (steps are additive, and nodes are replaced one by one); one that is further ahead is not.
+ * Applies what is missing, which is nothing at most starts: one look tells. On PostgreSQL each step has a transaction of its
+ * own, so that none holds up the nodes at work for longer than it takes; on the embedded store, which has one node, all have
+ * one, because each would wait for the disk. A schema one step ahead of this program is accepted (steps are additive, and
+ * nodes are replaced one by one); one that is further ahead is not.
  */
 export async function migrate(
   db: AnyDb,
@@ -31,7 +32,8 @@ export async function migrate(
   table: string,
   migrations: readonly Migration[],
 ): Promise<string[]> {
-  if (engine === 'postgres') await refuseForeign(db, table);
+  if (engine === 'postgres' && (await isThere(db, table)) && isWhole(await namesIn(db, table), migrations, table))
+    return [];
   await withLock(db, engine, (locked) =>
     locked.schema
       .createTable(table)
@@ -45,9 +47,8 @@ export async function migrate(
   for (const steps of transactions)
     await db.transaction().execute(async (transaction) => {
       if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK})`.execute(transaction);
-      const rows = await transaction.selectFrom(table).select('name').execute();
-      const names = new Set(rows.map((row) => String(row.name)));
-      refuseNewerSchema(names, migrations, table);
+      const names = await namesIn(transaction, table);
+      if (isWhole(names, migrations, table)) return;
       for (const { name, up } of steps) {
         if (names.has(name)) continue;
         await up(transaction, engine);
@@ -58,20 +59,27 @@ export async function migrate(
   return applied;
 }
 
-/** A LiteLLM proxy reads DATABASE_URL, too: where an operator starts both in one environment, their tables must not mix. */
-async function refuseForeign(db: AnyDb, table: string) {
+const namesIn = async (db: AnyDb, table: string): Promise<ReadonlySet<string>> =>
+  new Set((await db.selectFrom(table).select('name').execute()).map((row) => String(row.name)));
+
+/**
+ * Whether a database has our table already. One that has those of a LiteLLM proxy in its place is refused: the proxy reads
+ * DATABASE_URL, too, and where an operator starts both in one environment, their tables must not mix.
+ */
+async function isThere(db: AnyDb, table: string): Promise<boolean> {
   const { rows } = await sql<{ table_name: string }>`
     select table_name from information_schema.tables
     where table_schema = current_schema() and (table_name = ${table} or table_name like 'LiteLLM\\_%')
     limit 100`.execute(db);
   const names = rows.map(({ table_name }) => table_name);
-  if (names.length === 0 || names.includes(table)) return;
+  if (names.length === 0 || names.includes(table)) return names.length > 0;
   throw new Error(
     `DATABASE_URL is the database of a LiteLLM proxy (it holds ${names[0]}). Nothing was written there; give the gateway a database of its own in GATEWAY_DATABASE_URL.`,
   );
 }
 
-function refuseNewerSchema(names: Set<string>, migrations: readonly Migration[], table: string) {
+/** Whether a schema has all steps. One that is newer than this program is refused. */
+function isWhole(names: ReadonlySet<string>, migrations: readonly Migration[], table: string): boolean {
   const known = new Set(migrations.map((migration) => migration.name));
   const unknown = [...names].filter((name) => !known.has(name)).sort();
   if (unknown.length > 1) {
@@ -79,6 +87,7 @@ function refuseNewerSchema(names: Set<string>, migrations: readonly Migration[],
       `The database is newer than this program (${table} holds ${unknown.join(', ')}). Start the version that made it, or a later one.`,
     );
   }
+  return migrations.every(({ name }) => names.has(name));
 }
 
 /** CREATE TABLE IF NOT EXISTS races with itself on PostgreSQL. */
