@@ -1,17 +1,11 @@
 import { test } from 'bun:test';
 import { killedWriters } from '../chaos/scenarios.ts';
 
-/** The short forms of those in test/long/chaos.test.ts. CHAOS_REPORT=1 prints what happened. */
+/** The short form of one in test/long/chaos.test.ts; a single process is killed in books.test.ts. CHAOS_REPORT=1 prints what happened. */
 const report = process.env.CHAOS_REPORT ? (line: string) => console.log(`  ${line}`) : undefined;
 const kills = { rate: 50, kills: 2, report };
 /** Only ends what hangs. */
 const LIMIT_MS = 300_000;
-
-test(
-  'figures, log, ledger and provider count the same when a single process is killed again and again',
-  () => killedWriters({ nodes: 1, redis: false, database: 'sqlite' }, kills),
-  LIMIT_MS,
-);
 
 test(
   'figures, log, ledger and provider count the same when nodes on PostgreSQL are killed again and again',

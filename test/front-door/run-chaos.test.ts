@@ -19,6 +19,3 @@ async function endured(options: RunChaosOptions) {
 
 test('20 runs on PostgreSQL leave what a clean execution leaves, though nodes are killed and frozen', () =>
   endured({ ...common, engine: 'postgres', processes: 3, kills: 2, freezes: 1, everyMs: 400 }));
-
-test('20 runs on SQLite leave what a clean execution leaves, though their process is killed and frozen', () =>
-  endured({ ...common, engine: 'sqlite', processes: 1, kills: 2, freezes: 1, everyMs: 800 }));

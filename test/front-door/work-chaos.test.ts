@@ -25,23 +25,3 @@ test('three processes on PostgreSQL, killed and frozen at random, do everything 
   expect(result.takeoversMs.length).toBeGreaterThan(0);
   expect(Math.max(...result.takeoversMs)).toBeLessThan(60_000);
 });
-
-test('one process on SQLite, killed and frozen at random, does everything exactly once', async () => {
-  const result = await workChaos({
-    engine: 'sqlite',
-    items: 300,
-    processes: 1,
-    concurrency: 20,
-    pauseMs: 400,
-    timing,
-    kills: 3,
-    freezes: 1,
-    everyMs: 500,
-    limitMs: 120_000,
-  });
-
-  expect(result).toMatchObject({ done: 300, twice: [], lateWrites: [], left: 0 });
-  expect(result.exits.every((code) => code === 0)).toBe(true);
-  expect(result.takeoversMs.length).toBeGreaterThan(0);
-  expect(Math.max(...result.takeoversMs)).toBeLessThan(60_000);
-});
