@@ -176,8 +176,8 @@ function copyInto(
 const MOST_TIMES = 50;
 
 /**
- * The database, and then the bytes of files that came since they were taken. A file that came since and went again before they are taken
- * once more would be named without its bytes: the database is taken anew then, as of a moment when that file was gone.
+ * The database, and then the bytes that came since they were taken. A file or part that came since and went again before they are taken
+ * once more would be named without its bytes: the database is taken anew then, as of a moment when it was gone.
  */
 function takeState(dataDir: string, folder: string) {
   for (let time = 0; time < MOST_TIMES; time++) {
@@ -194,13 +194,15 @@ function takeState(dataDir: string, folder: string) {
   throw new Error('Files were deleted while they were copied, again and again. Try once more when fewer come and go.');
 }
 
-/** Of files that callers can read. */
+/** Of files that callers can read, and of parts that can still become one. */
 function blobsNamedIn(folder: string): Set<string> {
   const database = new Database(join(folder, 'state.db'), { readwrite: true });
   try {
     database.run('PRAGMA busy_timeout = 60000');
     const rows = database.query<{ blob: string }, []>(`select segment.blob from file_segments as segment
-      join files as file on file.id = segment.file_id where file.deleted_at is null`);
+      join files as file on file.id = segment.file_id where file.deleted_at is null
+      union all select part.id from upload_parts as part
+      join uploads as upload on upload.id = part.upload_id where upload.status = 'pending'`);
     return new Set(rows.all().map(({ blob }) => blob));
   } finally {
     database.close();

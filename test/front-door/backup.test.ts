@@ -26,7 +26,9 @@ let key: string;
 let used: Awaited<ReturnType<typeof useEverything>>;
 
 const LIVING = `select segment.blob from file_segments as segment join files as file on file.id = segment.file_id
-  where file.deleted_at is null`;
+  where file.deleted_at is null
+  union all select part.id from upload_parts as part join uploads as upload on upload.id = part.upload_id
+  where upload.status = 'pending'`;
 
 const command = (where: string, ...rest: string[]) => runGateway({ dataDir: where, arguments: rest });
 
@@ -94,7 +96,7 @@ test('a backup that is made while files come and go is whole, and everything goe
   }
 });
 
-test('a backup names no file that went while it was made', async () => {
+test('a backup names no file and no part that went while it was made', async () => {
   const openai = openaiClient(gateway.url, key);
   const create = async () =>
     openai.files.create({ file: await toFile(Buffer.from('a'), 'a.txt'), purpose: 'user_data' });
@@ -108,7 +110,20 @@ test('a backup names no file that went while it was made', async () => {
       await openai.files.delete(id);
     }
   };
-  const lanes = Array.from({ length: 8 }, comeAndGo);
+  const beginAndCancel = async () => {
+    while (!isOver) {
+      const { id } = await openai.uploads.create({
+        bytes: 2,
+        filename: 'a.txt',
+        mime_type: 'text/plain',
+        purpose: 'user_data',
+      });
+      await openai.uploads.parts.create(id, { data: await toFile(Buffer.from('a'), 'a') });
+      await Bun.sleep(10);
+      await openai.uploads.cancel(id);
+    }
+  };
+  const lanes = Array.from({ length: 4 }, () => [comeAndGo(), beginAndCancel()]).flat();
   for (const name of ['one', 'two', 'three', 'four', 'five']) {
     const folder = join(place, name);
     expect(await command(home, 'backup', folder, '--without-log')).toMatchObject({ exitCode: 0 });
