@@ -9,6 +9,7 @@ import { measureAgainst } from './measure/against.ts';
 import { measureAnalytics } from './measure/analytics.ts';
 import { measureChunks } from './measure/chunks.ts';
 import { measureCpu } from './measure/cpu.ts';
+import { measureFigures } from './measure/figures.ts';
 import { measureLatency } from './measure/latency.ts';
 import { measureLimits } from './measure/limits.ts';
 import { measureMcp } from './measure/mcp.ts';
@@ -45,9 +46,14 @@ const sections = [
   'mcp',
   'realtime',
   'tracing',
+  'figures',
   'analytics',
 ] as const;
 type Section = (typeof sections)[number];
+
+/** Takes an hour, and has a page of its own: measured when it is asked for. */
+const BY_NAME: readonly Section[] = ['analytics'];
+const usual = sections.filter((name) => !BY_NAME.includes(name));
 
 const usage = `bun bench/main.ts [--quick] [--entries 1000000] [--gateway path/to/bin/gateway] [--against path/to/bin/gateway | ${sections.join(' | ')} …]`;
 
@@ -91,7 +97,7 @@ function readOptions(): Options {
     isQuick: values.quick ?? false,
     entries,
     other: values.against === undefined ? null : resolve(values.against),
-    only: positionals.length > 0 ? sections.filter((name) => positionals.includes(name)) : sections,
+    only: positionals.length > 0 ? sections.filter((name) => positionals.includes(name)) : usual,
     entry: resolve(values.gateway ?? join(import.meta.dir, '../bin/gateway')),
   };
 }
@@ -107,7 +113,7 @@ function lengthsOf({ isQuick, entries }: Options): Lab['lengths'] {
   return { ...lengths, logEntries: lengths.logEntries.filter((count) => count <= entries) };
 }
 
-const isWhole = ({ only, other }: Options): boolean => only.length === sections.length && other === null;
+const isWhole = ({ only, other }: Options): boolean => only === usual && other === null;
 
 const checkoutOf = (entry: string): Lab['gateway'] => ({ entry, root: resolve(entry, '../..') });
 
@@ -135,6 +141,7 @@ async function measure(lab: Lab, only: readonly Section[]): Promise<Findings> {
     mcp: wants('mcp') ? await measureMcp(lab) : [],
     realtime: wants('realtime') ? await measureRealtime(lab) : [],
     tracing: wants('tracing') ? await measureTracing(lab) : [],
+    figures: wants('figures') ? await measureFigures(lab) : [],
     analytics: wants('analytics') ? await measureAnalytics(lab) : [],
   };
 }

@@ -2,6 +2,7 @@ import type { AgainstSample } from './measure/against.ts';
 import type { AnalyticsSample } from './measure/analytics.ts';
 import type { ChunkSample } from './measure/chunks.ts';
 import type { CpuSample } from './measure/cpu.ts';
+import type { FiguresSample } from './measure/figures.ts';
 import type { LatencySample } from './measure/latency.ts';
 import type { LimitsSample } from './measure/limits.ts';
 import type { McpSample } from './measure/mcp.ts';
@@ -17,6 +18,7 @@ import type { StartSample } from './measure/start.ts';
 import type { TracingSample } from './measure/tracing.ts';
 import { againstDetails } from './report/against.ts';
 import { analyticsDetails, analyticsVerdicts } from './report/analytics.ts';
+import { figuresDetails, figuresVerdicts } from './report/figures.ts';
 import { memoryDetails, memoryVerdicts, startDetails, startVerdicts } from './report/footprint.ts';
 import { limitDetails, limitVerdicts } from './report/limits.ts';
 import { mcpDetails, mcpVerdicts } from './report/mcp.ts';
@@ -56,6 +58,7 @@ export interface Findings {
   readonly mcp?: readonly McpSample[];
   readonly realtime?: readonly RealtimeSample[];
   readonly tracing?: readonly TracingSample[];
+  readonly figures?: readonly FiguresSample[];
   readonly analytics?: readonly AnalyticsSample[];
   readonly against?: readonly AgainstSample[];
 }
@@ -88,6 +91,7 @@ const sections = [
   section('mcp', mcpVerdicts, mcpDetails),
   section('realtime', realtimeVerdicts, realtimeDetails),
   section('tracing', tracingVerdicts, tracingDetails),
+  section('figures', figuresVerdicts, figuresDetails),
   section('analytics', analyticsVerdicts, analyticsDetails),
   section('against', () => [], againstDetails),
 ];

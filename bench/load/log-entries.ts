@@ -178,6 +178,18 @@ async function copyInPostgres({ url }: { url: string }, copying: Copying): Promi
   await client.end();
 }
 
+/** Entries as they come to the writer: of all keys and models of a log, or all of one kind. */
+export function someEntries(organisationId: string, { isAlike = false } = {}): (createdAt: number) => LogRow {
+  const below = numbers(1);
+  const alike = { workspace_id: FIRST_WORKSPACE, api_key_id: 'key-0', user_id: null, virtual_key: 'virtual-openai' };
+  const same = { provider: 'openai', model: 'openai-model-0', path: PATHS[0]!, is_stream: true, metadata: null };
+  const succeeded = { status: 200, failed_by: null, error_code: null };
+  return (createdAt) => ({
+    ...entry(organisationId, createdAt, below),
+    ...(isAlike && { ...alike, ...same, ...succeeded }),
+  });
+}
+
 function entry(organisationId: string, createdAt: number, below: (bound: number) => number): Writable<LogRow> {
   const key = below(WORKSPACES * KEYS_EACH);
   const provider = PROVIDERS[(key + (below(5) === 0 ? 1 : 0)) % PROVIDERS.length]!;
