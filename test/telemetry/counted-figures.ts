@@ -3,28 +3,31 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { type Amount, addAmount, nothing, SUMS } from '../../src/telemetry/aggregates/amount.ts';
-import { type Packed, unpack } from '../../src/telemetry/aggregates/chunk.ts';
+import type { Packed } from '../../src/telemetry/aggregates/chunk.ts';
 import {
+  CORE,
   CORE_DIMENSIONS,
   type Cube,
   columnsOfCube,
   type Kind,
   kindOf,
   metadataCube,
+  TOTAL,
   textOfKind,
+  WHOLE,
 } from '../../src/telemetry/aggregates/cubes.ts';
 import type { Source } from '../../src/telemetry/aggregates/fact.ts';
 import { FIVES, GRAINS, type GrainName } from '../../src/telemetry/aggregates/grains.ts';
 import { inOrder } from '../../src/telemetry/aggregates/histogram.ts';
 import type { FigureOptions } from '../../src/telemetry/aggregates/options.ts';
-import { type CoreIds, spread } from '../../src/telemetry/aggregates/spread.ts';
 import { stateIn } from '../../src/telemetry/aggregates/state.ts';
-import { kindsOf, rebucketed, sharedIn, wholesOf } from '../../src/telemetry/aggregates/wholes.ts';
+import { kindsOf, sharedIn, wholesOf } from '../../src/telemetry/aggregates/wholes.ts';
 import { type GuardrailCount, GuardrailCounts } from '../../src/telemetry/hits/counts.ts';
 import type { LogRow } from '../../src/telemetry/log-columns.ts';
 import { type LogStore, type LogTarget, openLogStore } from '../../src/telemetry/log-store.ts';
 import { seeded } from '../fuzz.ts';
 import { createDatabase } from '../postgres.ts';
+import { unpack } from './cells.ts';
 import { batchOf, removeTemporaryFolders, row, temporaryFolder } from './log-rows.ts';
 
 const KEYS = ['team', '_user'];
@@ -114,6 +117,23 @@ const cellsOf = (target: LogTarget): Promise<Shown> =>
     );
   });
 
+/** What entries that have this in common count for. */
+function cubesFor(text: string): [cube: Cube, kinds: readonly Kind[]][] {
+  const { total, core, user, combined, dimensions, metadata } = kindsOf(sharedIn(text), KEYS);
+  return [
+    [TOTAL, [total]],
+    [CORE, [core]],
+    [WHOLE, [core, user, combined]],
+    ...dimensions().map((kind): [Cube, Kind[]] => [kind.cube as Cube, [kind]]),
+    ...[['user_id', user] as const, ...KEYS.map((key, at) => [metadataCube(key), metadata[at]!] as const)].flatMap(
+      ([cube, own]): [Cube, Kind[]][] => [
+        [cube, [own]],
+        [`${CORE}${cube}`, [core, own]],
+      ],
+    ),
+  ];
+}
+
 /** The same by looking at every entry. */
 const recounted = (target: LogTarget): Promise<Shown> =>
   asking(target, async (ask) => {
@@ -121,27 +141,6 @@ const recounted = (target: LogTarget): Promise<Shown> =>
     const { rolledBefore, prunedBefore, digestedFrom } = stateIn(await ask('select name, value from analytics_state'));
     const entries = rows.map((each) => ({ ...each, created_at: Number(each.created_at), cost: each.cost }));
     const minutes = [...wholesOf(entries.map(numbers), KEYS).values()];
-    const texts: string[] = [];
-    const ids = new Map<string, number>();
-    const cores = new Map<string, CoreIds>();
-    const idOf = (kind: Kind) => {
-      const text = textOfKind(kind);
-      const id = ids.get(text) ?? texts.push(text) - 1;
-      ids.set(text, id);
-      return id;
-    };
-    const idsOf = (text: string) => {
-      const { total, core, user, combined, dimensions, metadata } = kindsOf(sharedIn(text), KEYS);
-      const name = textOfKind(core);
-      const parts = dimensions().map((kind): [Cube, number] => [kind.cube as Cube, idOf(kind)]);
-      if (!cores.has(name)) cores.set(name, { id: idOf(core), total: idOf(total), dimensions: parts });
-      return {
-        core: cores.get(name)!,
-        user: idOf(user),
-        combined: idOf(combined),
-        metadata: KEYS.map((key, at) => [metadataCube(key), idOf(metadata[at]!)] as const),
-      };
-    };
     const isKept = (begins: number, name: GrainName) => begins >= prunedBefore[name] && begins < rolledBefore[name];
     const expected = new Map<string, Amount>();
     const add = (place: string, amount: Amount) => {
@@ -149,14 +148,17 @@ const recounted = (target: LogTarget): Promise<Shown> =>
       addAmount(sum, amount);
       expected.set(place, sum);
     };
-    for (const [at, { name, ms, id: grain }] of GRAINS.entries())
-      for (const [cube, buckets] of spread(rebucketed(minutes, ms / GRAINS[0].ms).values(), idsOf))
-        for (const [bucket, cells] of buckets)
-          for (const { key, amount } of isKept(bucket * ms, name) ? cells.values() : []) {
-            const digests = at >= FIVES && bucket * ms >= digestedFrom[name] ? (DIGESTS[cube] ?? []) : [];
-            for (const each of [cube, ...digests.map(([digest]) => digest)])
-              add(`${grain} ${bucket} ${each} ${keyText(each, key, (id) => texts[id])}`, amount);
-          }
+    for (const { text, bucket: minute, amount } of minutes)
+      for (const [at, { name, ms, id: grain }] of GRAINS.entries()) {
+        const bucket = Math.floor((minute * GRAINS[0].ms) / ms);
+        if (!isKept(bucket * ms, name)) continue;
+        for (const [cube, kinds] of cubesFor(text)) {
+          const digests = at >= FIVES && bucket * ms >= digestedFrom[name] ? (DIGESTS[cube] ?? []) : [];
+          const texts = kinds.map(textOfKind);
+          for (const each of [cube, ...digests.map(([digest]) => digest)])
+            add(`${grain} ${bucket} ${each} ${keyText(each, [...texts.keys()], (id) => texts[id])}`, amount);
+        }
+      }
     return Object.fromEntries([...expected].map(([place, amount]) => [place, shown(amount)]));
   });
 

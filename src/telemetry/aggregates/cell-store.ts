@@ -1,15 +1,24 @@
-import { type Packed, pack, unpack } from './chunk.ts';
-import { type Cube, columnsOfCube } from './cubes.ts';
+import { Cells } from './cells.ts';
+import { type Packed, type Part, partIn } from './chunk.ts';
+import { type Cube, columnsOfCube, type Digest, type Kind } from './cubes.ts';
 import type { Dictionary } from './dictionary.ts';
-import { digested, digestsOf, FIRST_WITH_DIGESTS, isDigest } from './digests.ts';
+import { digestsOf, FIRST_WITH_DIGESTS, isDigest, standInsAmong } from './digests.ts';
 import { GRAINS, HOURS } from './grains.ts';
-import { Cells, spread } from './spread.ts';
+import { spread } from './spread.ts';
 import { finerThan, type State } from './state.ts';
 import type { Statements } from './statements.ts';
-import { rebucketed, type Whole } from './wholes.ts';
+import type { Whole } from './wholes.ts';
 import type { Work } from './work.ts';
 
 type ChunkRow = Packed & { readonly grain: number; readonly cube: Cube; readonly bucket: number };
+
+/** Cells of a cube and a bucket that are to be written, and what they are added up of: what comes first stays told apart. */
+interface Sum {
+  readonly grain: number;
+  readonly cube: Cube;
+  readonly bucket: number;
+  readonly parts: readonly Part[];
+}
 
 /** Cells as they stand in the store: all of a cube and a bucket in one row. */
 export class CellStore {
@@ -31,10 +40,11 @@ export class CellStore {
         return begins >= state.prunedBefore[name] && begins < state.rolledBefore[name];
       });
       if (kept.length === 0) continue;
-      const cells = spread(grain === 0 ? kept : rebucketed(kept, ms / GRAINS[0].ms).values(), idsOf);
-      const added = [...cells].flatMap(([cube, buckets]) =>
-        [...buckets].map(([bucket, of]) => ({ grain, cube, bucket, cells: of })),
-      );
+      const added = spread(kept, ms / GRAINS[0].ms, idsOf).map(({ part, ...place }) => ({
+        grain,
+        ...place,
+        parts: [part],
+      }));
       yield* this.#merge([...added, ...added.flatMap((each) => digestsIn(each, state))], state);
     }
   }
@@ -49,11 +59,7 @@ export class CellStore {
     for (const { cube } of cubes) {
       // Made of the cells, and not of digests of shorter ones: those need not agree in which core stands for others.
       if (isDigest(cube)) continue;
-      const cells = new Cells();
-      const [finerGrain, from, until] = range;
-      const rows = yield { text: this.#sql.cellsBetween, values: [finerGrain, cube, from, until] };
-      for (const row of rows as ChunkRow[]) addTo(cells, row);
-      const made = { grain, cube, bucket, cells };
+      const made = { grain, cube, bucket, parts: yield* this.#partsBetween(cube, range) };
       yield* this.#put([made, ...digestsIn(made, state)], state);
     }
     return cubes.length > 0;
@@ -66,14 +72,13 @@ export class CellStore {
       { bucket: number | null },
     ];
     if (bucket === null) return null;
-    const cubes = (yield { text: this.#sql.cubesBetween, values: [id, bucket, bucket + 1] }) as { cube: Cube }[];
+    const range = [id, bucket, bucket + 1] as const;
+    const cubes = (yield { text: this.#sql.cubesBetween, values: range }) as { cube: Cube }[];
     for (const { cube } of cubes) {
       if (digestsOf(cube).length === 0) continue;
-      const cells = new Cells();
-      for (const row of (yield { text: this.#sql.cellsBetween, values: [id, cube, bucket, bucket + 1] }) as ChunkRow[])
-        addTo(cells, row);
+      const parts = yield* this.#partsBetween(cube, range);
       yield* this.#put(
-        digestsOf(cube).map((digest) => ({ grain, cube: digest, bucket, cells })),
+        digestsOf(cube).map((digest) => ({ grain, cube: digest, bucket, parts })),
         state,
       );
     }
@@ -97,29 +102,29 @@ export class CellStore {
     yield { text: this.#sql.dropBefore, values: [id, moment / ms] };
   }
 
-  *#merge(added: readonly Added[], state: State): Work<void> {
+  *#partsBetween(cube: Cube, [grain, from, until]: readonly [number, number, number]): Work<Part[]> {
+    const rows = yield { text: this.#sql.cellsBetween, values: [grain, cube, from, until] };
+    return (rows as ChunkRow[]).map((row) => partIn(row, columnsOfCube(cube).length));
+  }
+
+  *#merge(added: readonly Sum[], state: State): Work<void> {
     const rows = added.map(({ grain, cube, bucket }) => [GRAINS[grain]!.id, cube, bucket]);
-    const byPlace = new Map(added.map((each) => [placeOf(each), each.cells]));
-    const there = new Map<string, Cells>();
-    for (const row of (yield { text: this.#sql.findCells, rows }) as ChunkRow[]) {
-      // What was there stays told apart; if there are too many, new ones are not.
-      const cells = new Cells();
-      addTo(cells, row);
-      for (const { key, amount } of byPlace.get(placeOf(row))!.values()) cells.add(key, amount);
-      there.set(placeOf(row), cells);
-    }
-    const merged = added.map((each) => ({ ...each, cells: there.get(placeOf(each)) ?? each.cells }));
+    const found = (yield { text: this.#sql.findCells, rows }) as ChunkRow[];
+    const there = new Map(found.map((row) => [placeOf(row), partIn(row, columnsOfCube(row.cube).length)]));
+    const merged = added.map((sum) => {
+      const before = there.get(placeOf(sum));
+      return before ? { ...sum, parts: [before, ...sum.parts] } : sum;
+    });
     yield* this.#put(merged, state);
   }
 
-  *#put(chunks: readonly Added[], { layout, kindsChanged }: State): Work<void> {
-    const coreOf = yield* this.#dictionary.coresOf(
-      chunks.filter(({ cube }) => isDigest(cube)).map(({ cells }) => cells),
-      kindsChanged,
-    );
-    const packed = chunks.map(({ grain, cube, bucket, cells: added }) => {
-      const cells = isDigest(cube) ? digested(added, cube, coreOf) : added;
-      const { sums, durations, first_bytes, more } = pack(cells.values(), columnsOfCube(cube).length, layout);
+  *#put(sums: readonly Sum[], { layout, kindsChanged }: State): Work<void> {
+    const cores = sums.filter(({ cube }) => isDigest(cube)).flatMap(({ parts }) => parts.map(({ keys }) => keys[0]!));
+    const coreOf = yield* this.#dictionary.coresOf(idsIn(cores), kindsChanged);
+    const packed = sums.map(({ grain, cube, bucket, parts }) => {
+      const cells = new Cells(columnsOfCube(cube).length);
+      for (const part of isDigest(cube) ? digested(parts, cube, coreOf) : parts) cells.add(part);
+      const { sums, durations, first_bytes, more } = cells.pack(layout);
       return [GRAINS[grain]!.id, cube, bucket, sums, durations, first_bytes, more] as const;
     });
     // Of nothing, there is no row.
@@ -130,22 +135,31 @@ export class CellStore {
   }
 }
 
-interface Added {
-  readonly grain: number;
-  readonly cube: Cube;
-  readonly bucket: number;
-  readonly cells: Cells;
-}
-
-/** The cells of which digests are to be made: `#put` adds them up. */
-function digestsIn({ grain, cube, bucket, cells }: Added, { digestedFrom }: State): Added[] {
+/** The cells of which digests are to be made: `#put` calls them by the cores that stand for theirs. */
+function digestsIn({ grain, cube, bucket, parts }: Sum, { digestedFrom }: State): Sum[] {
   const { name, ms } = GRAINS[grain]!;
   if (grain < FIRST_WITH_DIGESTS || bucket * ms < digestedFrom[name]) return [];
-  return digestsOf(cube).map((digest) => ({ grain, cube: digest, bucket, cells }));
+  return digestsOf(cube).map((digest) => ({ grain, cube: digest, bucket, parts }));
 }
 
-const placeOf = ({ cube, bucket }: Pick<Added, 'cube' | 'bucket'>): string => `${bucket} ${cube}`;
-
-function addTo(cells: Cells, row: ChunkRow): void {
-  for (const { key, amount } of unpack(row, columnsOfCube(row.cube).length)) cells.add(key, amount);
+function digested(parts: readonly Part[], digest: Digest, coreOf: (id: number) => Kind | null): Part[] {
+  const standIns = standInsAmong(idsIn(parts.map(({ keys }) => keys[0]!)), digest, coreOf);
+  return parts.map(({ chunk, keys: [cores, ...people] }) => ({
+    chunk,
+    keys: [cores!.map((core) => standIns.get(core) ?? -1), ...people],
+  }));
 }
+
+function idsIn(columns: readonly Int32Array[]): Set<number> {
+  const ids = new Set<number>();
+  let last = -1;
+  for (const column of columns)
+    for (const id of column) {
+      // Cells stand in the order of their cores.
+      if (id !== last) ids.add(id);
+      last = id;
+    }
+  return ids;
+}
+
+const placeOf = ({ cube, bucket }: Pick<Sum, 'cube' | 'bucket'>): string => `${bucket} ${cube}`;

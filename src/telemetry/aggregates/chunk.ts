@@ -1,6 +1,6 @@
-import { type Amount, nothing, SUMS } from './amount.ts';
-import { count as countIn, type Histogram, inOrder } from './histogram.ts';
-import { LAYS, type Layout, readColumns } from './layout.ts';
+import { type Amount, SUMS } from './amount.ts';
+import { readColumns, type Sums } from './layout.ts';
+import { packHistograms } from './packed-histograms.ts';
 
 /**
  * All cells of one cube and one bucket, column by column (`layout.ts`). Histograms are kept apart: they are longer, and few
@@ -14,159 +14,41 @@ export interface Packed {
   readonly more: Uint8Array | null;
 }
 
-export interface Cell {
-  /** Ids of kinds. */
-  readonly key: readonly number[];
-  readonly amount: Amount;
+/** What some cells amount to, column by column, with their histograms as `packHistograms` writes them. */
+export interface Chunk {
+  readonly count: number;
+  /** By their place among all sums. */
+  sum(place: number): Sums;
+  readonly durations: Uint8Array;
+  readonly firstBytes: Uint8Array;
 }
 
-class Pen {
-  #bytes = new Uint8Array(1_024);
-  at = 0;
+/** Ids of kinds, one for each cell. */
+export type Keys = Int32Array;
 
-  put(value: number): void {
-    if (this.at + 10 > this.#bytes.length) this.#grow(10);
-    const bytes = this.#bytes;
-    let left = value;
-    while (left >= 0x8000_0000) {
-      bytes[this.at++] = (left % 128) | 128;
-      left = Math.floor(left / 128);
-    }
-    while (left >= 128) {
-      bytes[this.at++] = (left & 127) | 128;
-      left >>>= 7;
-    }
-    bytes[this.at++] = left;
-  }
-
-  putSigned(value: number): void {
-    this.put(value < 0 ? -2 * value - 1 : 2 * value);
-  }
-
-  /** Puts how many bytes were written since then in front of them. */
-  putLengthAt(place: number): void {
-    const length = this.at - place;
-    const digits = length < 128 ? 1 : length < 16_384 ? 2 : length < 2_097_152 ? 3 : 4;
-    if (this.at + digits > this.#bytes.length) this.#grow(digits);
-    this.#bytes.copyWithin(place + digits, place, this.at);
-    this.at = place;
-    this.put(length);
-    this.at += length;
-  }
-
-  written(): Uint8Array {
-    return this.#bytes.slice(0, this.at);
-  }
-
-  #grow(by: number): void {
-    const larger = new Uint8Array((this.#bytes.length + by) * 2);
-    larger.set(this.#bytes.subarray(0, this.at));
-    this.#bytes = larger;
-  }
+/** Cells, and what they are to be called: some of them may be called the same. */
+export interface Part {
+  readonly chunk: Chunk;
+  /** As many as the key of a cell is wide; a cell of which the first is negative is left out. */
+  readonly keys: readonly Keys[];
 }
 
-class Reading {
-  readonly #bytes: Uint8Array;
-  at = 0;
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-  }
-
-  next(): number {
-    const bytes = this.#bytes;
-    let byte = bytes[this.at++]!;
-    if (byte < 128) return byte;
-    let value = byte & 127;
-    byte = bytes[this.at++]!;
-    value |= (byte & 127) << 7;
-    if (byte < 128) return value;
-    byte = bytes[this.at++]!;
-    value |= (byte & 127) << 14;
-    if (byte < 128) return value;
-    for (let scale = 0x20_0000; byte >= 128; scale *= 128) {
-      byte = bytes[this.at++]!;
-      value += (byte & 127) * scale;
-    }
-    return value;
-  }
-
-  /** Where a histogram ends, which begins with its length. */
-  endOfNext(): number {
-    const length = this.next();
-    return this.at + length;
-  }
-
-  nextSigned(): number {
-    const value = this.next();
-    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
-  }
+export function partIn({ sums, more, durations, first_bytes }: Packed, width: number): Part {
+  const { count, key, sum } = readColumns(sums, more, width);
+  const keys = Array.from({ length: width }, (_, at) => new Int32Array(key(at)));
+  return { chunk: { count, sum, durations, firstBytes: first_bytes }, keys };
 }
 
-/** Cells that amount to nothing are left out. */
-export function pack(cells: Iterable<Cell>, width: number, layout: Layout): Packed {
-  const kept = [...cells].filter(({ amount }) => SUMS.some((name) => amount.sums[name] !== 0)).sort(byKey);
-  const keys = Array.from({ length: width }, (_, at) => kept.map(({ key }) => key[at]!));
-  const sums = SUMS.map((name) => kept.map(({ amount }) => amount.sums[name]));
+export function chunkOf(amounts: readonly Amount[]): Chunk {
   return {
-    ...LAYS[layout](kept.length, keys, sums),
-    durations: packHistograms(kept.map(({ amount }) => amount.durations)),
-    first_bytes: packHistograms(kept.map(({ amount }) => amount.firstBytes)),
+    count: amounts.length,
+    sum: (place) => {
+      const name = SUMS[place]!;
+      const column = new Float64Array(amounts.length);
+      for (let at = 0; at < amounts.length; at++) column[at] = amounts[at]!.sums[name];
+      return { column, large: null };
+    },
+    durations: packHistograms(amounts.map(({ durations }) => durations)),
+    firstBytes: packHistograms(amounts.map(({ firstBytes }) => firstBytes)),
   };
-}
-
-const byKey = ({ key: one }: Cell, { key: other }: Cell): number => {
-  for (let at = 0; at < one.length; at++) if (one[at] !== other[at]) return one[at]! - other[at]!;
-  return 0;
-};
-
-/** Each with its length, so that those of other cells are passed over. */
-function packHistograms(histograms: readonly Histogram[]): Uint8Array {
-  const pen = new Pen();
-  for (const histogram of histograms) {
-    const place = pen.at;
-    let last = 0;
-    for (const [bucket, times] of inOrder(histogram)) {
-      if (times === 0) continue;
-      pen.put(bucket - last);
-      pen.putSigned(times);
-      last = bucket;
-    }
-    pen.putLengthAt(place);
-  }
-  return pen.written();
-}
-
-function readHistograms(bytes: Uint8Array, to: readonly Histogram[]): void {
-  const reading = new Reading(bytes);
-  for (const histogram of to) {
-    const end = reading.endOfNext();
-    for (let bucket = 0; reading.at < end; ) {
-      bucket += reading.next();
-      countIn(histogram, bucket, reading.nextSigned());
-    }
-  }
-}
-
-export function unpack({ sums: bytes, more, durations, first_bytes }: Packed, width: number): Cell[] {
-  const { count, key, sum } = readColumns(bytes, more, width);
-  const keys = Array.from({ length: width }, (_, at) => key(at));
-  const sums = SUMS.map((_, place) => sum(place));
-  const cells: Cell[] = [];
-  for (let cell = 0; cell < count; cell++) {
-    const amount = nothing();
-    for (let at = 0; at < SUMS.length; at++) amount.sums[SUMS[at]!] = sums[at]!.column?.[cell] ?? 0;
-    cells.push({ key: keys.map((column) => column[cell]!), amount });
-  }
-  for (const [place, { large }] of sums.entries())
-    for (const [at, cell] of large?.cells.entries() ?? []) cells[cell]!.amount.sums[SUMS[place]!] = large!.values[at]!;
-  readHistograms(
-    durations,
-    cells.map(({ amount }) => amount.durations),
-  );
-  readHistograms(
-    first_bytes,
-    cells.map(({ amount }) => amount.firstBytes),
-  );
-  return cells;
 }

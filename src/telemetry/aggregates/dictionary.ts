@@ -1,7 +1,7 @@
 import { BoundedMap } from '../../core/bounded-map.ts';
 import { type Cube, type Kind, kindOf, metadataCube, textOfKind } from './cubes.ts';
 import type { Guard } from './guard.ts';
-import type { Cells, CoreIds, Ids } from './spread.ts';
+import type { CoreIds, Ids } from './spread.ts';
 import type { Statements } from './statements.ts';
 import { type Kinds, kindsOf, sharedIn, type Whole } from './wholes.ts';
 import type { Work } from './work.ts';
@@ -9,6 +9,23 @@ import type { Work } from './work.ts';
 /** What is remembered of kinds; more are looked up again. */
 const MOST_KNOWN = 50_000;
 const MOST_CORES = 20_000;
+
+/** Kinds with the texts of those that nearly every call differs by: to write them takes longer than all else about them. */
+interface Named {
+  readonly kinds: Kinds;
+  readonly core: string;
+  readonly user: string;
+  readonly combined: string;
+  readonly metadata: readonly string[];
+}
+
+const namesOf = (kinds: Kinds): Named => ({
+  kinds,
+  core: textOfKind(kinds.core),
+  user: textOfKind(kinds.user),
+  combined: textOfKind(kinds.combined),
+  metadata: kinds.metadata.map(textOfKind),
+});
 
 /** Ids of kinds, given as they come. */
 export class Dictionary {
@@ -37,11 +54,10 @@ export class Dictionary {
     this.#coreKinds.clear();
   }
 
-  /** The cores that stand first in the keys of these cells; null for those whose workspace was deleted. */
-  *coresOf(all: readonly Cells[], changed: number): Work<(id: number) => Kind | null> {
+  /** The cores with these ids; null for those whose workspace was deleted. */
+  *coresOf(ids: Iterable<number>, changed: number): Work<(id: number) => Kind | null> {
     if (this.#knownAt !== changed) this.forget();
     this.#knownAt = changed;
-    const ids = new Set(all.flatMap((cells) => [...cells.values()].map(({ key }) => key[0]!)));
     const found = new Map<number, Kind>();
     const unknown: [id: number][] = [];
     for (const id of ids) {
@@ -64,33 +80,31 @@ export class Dictionary {
   *settle(wholes: Iterable<Whole>, changed: number): Work<(text: string) => Ids> {
     if (this.#knownAt !== changed || this.#ids.size > MOST_KNOWN || this.#wholes.size > MOST_KNOWN) this.forget();
     this.#knownAt = changed;
-    const fresh = new Map<string, Kinds>();
+    const fresh = new Map<string, Named>();
     const asked = new Set<string>();
     for (const { text } of wholes) {
       if (this.#wholes.has(text) || fresh.has(text)) continue;
-      const kinds = kindsOf(sharedIn(text), this.#keys);
-      fresh.set(text, kinds);
-      for (const kind of [kinds.user, kinds.combined, ...kinds.metadata]) asked.add(textOfKind(kind));
-      const core = textOfKind(kinds.core);
-      if (this.#cores.has(core) || asked.has(core)) continue;
-      for (const kind of [kinds.total, ...kinds.dimensions()]) asked.add(textOfKind(kind));
-      asked.add(core);
+      const named = namesOf(kindsOf(sharedIn(text), this.#keys));
+      fresh.set(text, named);
+      for (const name of [named.user, named.combined, ...named.metadata]) asked.add(name);
+      if (this.#cores.has(named.core) || asked.has(named.core)) continue;
+      for (const kind of [named.kinds.total, ...named.kinds.dimensions()]) asked.add(textOfKind(kind));
+      asked.add(named.core);
     }
     if (fresh.size > 0) {
       yield* this.#intern(asked);
-      for (const [text, kinds] of fresh) this.#wholes.set(text, this.#idsOf(kinds));
+      for (const [text, named] of fresh) this.#wholes.set(text, this.#idsOf(named));
     }
     return (text) => this.#wholes.get(text)!;
   }
 
-  #idsOf({ total, core, user, combined, metadata, dimensions }: Kinds): Ids {
-    const idOf = (kind: Kind) => this.#ids.get(textOfKind(kind))!;
-    const text = textOfKind(core);
-    let shared = this.#cores.get(text);
+  #idsOf({ kinds: { total, dimensions }, core, user, combined, metadata }: Named): Ids {
+    const idOf = (text: string) => this.#ids.get(text)!;
+    let shared = this.#cores.get(core);
     if (!shared) {
-      const parts = dimensions().map((kind): [Cube, number] => [kind.cube as Cube, idOf(kind)]);
-      shared = { id: idOf(core), total: idOf(total), dimensions: parts };
-      this.#cores.set(text, shared);
+      const parts = dimensions().map((kind): [Cube, number] => [kind.cube as Cube, idOf(textOfKind(kind))]);
+      shared = { id: idOf(core), total: idOf(textOfKind(total)), dimensions: parts };
+      this.#cores.set(core, shared);
     }
     return {
       core: shared,

@@ -11,7 +11,6 @@ import {
 } from './cubes.ts';
 import type { Dimension } from './fact.ts';
 import { FIVES, GRAINS } from './grains.ts';
-import { Cells } from './spread.ts';
 
 /**
  * A digest has the cells of a cube that crosses the core, with most of the core added up: a question that asks about few dimensions
@@ -52,21 +51,16 @@ export function digestKnowing(cube: Cube, names: Iterable<string>): Digest | nul
   return digestsOf(cube).find((digest) => ofCores.every((name) => toldBy(digest).has(name))) ?? null;
 }
 
-/** `coreOf`: null where the workspace of the core was deleted; no question finds what is left of it. */
-export function digested(cells: Cells, digest: Digest, coreOf: (id: number) => Kind | null): Cells {
-  const standIns = standInsAmong(cells, digest, coreOf);
-  const fewer = new Cells();
-  for (const { key, amount } of cells.values()) {
-    const standIn = standIns.get(key[0]!);
-    if (standIn !== undefined) fewer.add([standIn, ...key.slice(1)], amount);
-  }
-  return fewer;
-}
-
-/** By cores, which of those that agree in what the digest tells apart stands for them: the first that got an id. */
-function standInsAmong(cells: Cells, digest: Digest, coreOf: (id: number) => Kind | null): Map<number, number> {
+/**
+ * Which of these cores stands for others, the first that got an id of those that agree in what the digest tells apart. `coreOf`:
+ * null where the workspace of the core was deleted; no question finds what is left of it, and nothing stands for it.
+ */
+export function standInsAmong(
+  ids: ReadonlySet<number>,
+  digest: Digest,
+  coreOf: (id: number) => Kind | null,
+): ReadonlyMap<number, number> {
   const told = CORE_DIMENSIONS.filter((name) => toldBy(digest).has(name));
-  const ids = new Set(Array.from(cells.values(), ({ key }) => key[0]!));
   const firsts = new Map<string, number>();
   const standIns = new Map<number, number>();
   for (const id of [...ids].sort((one, other) => one - other)) {

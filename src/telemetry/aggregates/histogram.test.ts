@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { seeded } from '../../../test/fuzz.ts';
+import { pack } from '../../../test/telemetry/cells.ts';
 import { nothing } from './amount.ts';
-import { pack } from './chunk.ts';
 import {
   addAll,
   addPairs,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { seeded } from '../../../test/fuzz.ts';
+import { type Cell, pack, unpack } from '../../../test/telemetry/cells.ts';
 import { nothing, SUMS } from './amount.ts';
-import { type Cell, pack, unpack } from './chunk.ts';
 import { eachLarge, LAYS, type Layout, narrowed, readColumns } from './layout.ts';
 
 const LAYOUTS = Object.keys(LAYS) as Layout[];

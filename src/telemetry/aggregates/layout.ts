@@ -66,30 +66,33 @@ export interface Laid {
   readonly more: Uint8Array | null;
 }
 
-type Lay = (count: number, keys: readonly (readonly number[])[], sums: readonly (readonly number[])[]) => Laid;
+/** Sums are null where all of them are nothing. */
+type Lay = (count: number, keys: readonly Int32Array[], sums: readonly (Float64Array | null)[]) => Laid;
 
-function columnOf(values: readonly number[]): Column | null {
+function columnOf(values: Int32Array | Float64Array): Column | null {
   let [least, most] = [0, 0];
-  for (const value of values) {
+  for (let at = 0; at < values.length; at++) {
+    const value = values[at]!;
     if (value < least) least = value;
     if (value > most) most = value;
   }
   if (least === 0 && most === 0) return null;
-  if (least >= 0 && most < 2 ** 8) return Uint8Array.from(values);
-  if (least >= 0 && most < 2 ** 16) return Uint16Array.from(values);
-  return least >= -(2 ** 31) && most < 2 ** 31 ? Int32Array.from(values) : Float64Array.from(values);
+  if (least >= 0 && most < 2 ** 8) return new Uint8Array(values);
+  if (least >= 0 && most < 2 ** 16) return new Uint16Array(values);
+  return least >= -(2 ** 31) && most < 2 ** 31 ? new Int32Array(values) : new Float64Array(values);
 }
 
 const NO_SUMS: Sums = { column: null, large: null };
-const wide = (values: readonly number[]): Sums => ({ column: columnOf(values), large: null });
+const wide = (values: Int32Array | Float64Array | null): Sums =>
+  values === null ? NO_SUMS : { column: columnOf(values), large: null };
 
 /** What a number too many for its column takes: where it is, and eight bytes. */
 const LARGE_BYTES = 12;
 
 /** In as few bytes as it takes: calls without a user, or those of one that calls all day, are few and much larger than the others. */
-function narrow(values: readonly number[]): Sums {
+function narrow(values: Float64Array | null): Sums {
   const { column } = wide(values);
-  if (column === null || column instanceof Uint8Array) return { column, large: null };
+  if (values === null || column === null || column instanceof Uint8Array) return { column, large: null };
   const [beyondByte, beyondTwo, beyondFour] = [8, 16, 31].map((bits) => beyond(values, bits)) as [
     number,
     number,
@@ -102,18 +105,23 @@ function narrow(values: readonly number[]): Sums {
   ];
   const { Kept, bits, bytes } = widths.reduce((one, other) => (other.bytes < one.bytes ? other : one));
   if (bytes + 2 * EVEN >= column.byteLength) return { column, large: null };
-  const cells = values.flatMap((value, cell) => (isWithin(value, bits) ? [] : [cell]));
+  const cells: number[] = [];
+  const small = values.map((value, cell) => {
+    if (isWithin(value, bits)) return value;
+    cells.push(cell);
+    return 0;
+  });
   return {
-    column: Kept.from(values.map((value) => (isWithin(value, bits) ? value : 0))),
+    column: new Kept(small),
     large: { cells: Int32Array.from(cells), values: Float64Array.from(cells, (cell) => values[cell]!) },
   };
 }
 
 const isWithin = (value: number, bits: number): boolean => value >= 0 && value < 2 ** bits;
 
-function beyond(values: readonly number[], bits: number): number {
+function beyond(values: Float64Array, bits: number): number {
   let count = 0;
-  for (const value of values) if (!isWithin(value, bits)) count++;
+  for (let at = 0; at < values.length; at++) if (!isWithin(values[at]!, bits)) count++;
   return count;
 }
 
@@ -129,7 +137,7 @@ const layPlainly: Lay = (count, keys, sums) => {
 };
 
 const layRuns =
-  (sumsOf: (values: readonly number[]) => Sums): Lay =>
+  (sumsOf: (values: Float64Array | null) => Sums): Lay =>
   (count, keys, values) => {
     const sums = values.map(sumsOf);
     const [first, ...others] = keys;
@@ -153,16 +161,14 @@ export const LAYS: Readonly<Record<Layout, Lay>> = {
   'in narrow runs': layRuns(narrow),
 };
 
-function runsOf(key: readonly number[]): { readonly ids: number[]; readonly lengths: number[] } {
-  const [ids, lengths]: [number[], number[]] = [[], []];
-  for (const id of key) {
-    if (ids.at(-1) !== id) {
-      ids.push(id);
-      lengths.push(0);
-    }
-    lengths[lengths.length - 1]!++;
+function runsOf(key: Int32Array): { readonly ids: Int32Array; readonly lengths: Int32Array } {
+  const [ids, lengths] = [new Int32Array(key.length), new Int32Array(key.length)];
+  let last = -1;
+  for (let at = 0; at < key.length; at++) {
+    if (last < 0 || ids[last] !== key[at]) ids[++last] = key[at]!;
+    lengths[last]!++;
   }
-  return { ids, lengths };
+  return { ids: ids.subarray(0, last + 1), lengths: lengths.subarray(0, last + 1) };
 }
 
 /** Some numbers, what each column is kept in, and the columns, each where `placed` says. */

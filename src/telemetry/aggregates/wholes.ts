@@ -1,5 +1,5 @@
 import { type Columns, cellAt } from '../../core/columns.ts';
-import { type Amount, addAmount, addFact, type Countable, nothing, SUMS } from './amount.ts';
+import { type Amount, addFact, type Countable, nothing, SUMS } from './amount.ts';
 import { COMBINED, CORE, CORE_DIMENSIONS, type Kind, type MetadataCube, metadataCube, TOTAL } from './cubes.ts';
 import {
   chosenValue,
@@ -113,13 +113,6 @@ export const wholesOf = (
     rows.length,
     wholes,
   );
-
-/** The same in longer buckets. */
-export function rebucketed(wholes: Iterable<Whole>, scale: number): Wholes {
-  const longer: Wholes = new Map();
-  for (const { text, bucket, amount } of wholes) addAmount(wholeIn(longer, text, Math.floor(bucket / scale)), amount);
-  return longer;
-}
 
 type PackedWhole = readonly [
   shared: unknown[],
