@@ -14,6 +14,7 @@ import { chunkLengths } from './migrations/0014-chunk-lengths.ts';
 import { chunkCodes } from './migrations/0015-chunk-codes.ts';
 import { storeSyncs } from './migrations/0016-store-syncs.ts';
 import { chunkLocators } from './migrations/0017-chunk-locators.ts';
+import { newSettlements } from './migrations/0018-new-settlements.ts';
 
 /** The history of the state database, one step per release. Append only; a released step never changes. */
 export const migrations: readonly Migration[] = [
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   chunkCodes,
   storeSyncs,
   chunkLocators,
+  newSettlements,
 ];

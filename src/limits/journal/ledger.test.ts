@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { chargeOf, reservationOf, settlementOf } from '../../../test/limits/counters-suite.ts';
-import { startPostgres, type TestPostgres } from '../../../test/postgres.ts';
+import { createDatabase, startPostgres, type TestPostgres } from '../../../test/postgres.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
 import { createPostgresCounters } from '../coordinated/postgres-counters.ts';
@@ -39,6 +39,8 @@ const rowsOf = async (settlements: readonly Settlement[], from = store) => {
   const ids = settlements.map(({ id }) => id);
   return from.db.selectFrom('usage_ledger').selectAll().where('id', 'in', ids).execute();
 };
+
+const rowsIn = async <Row>({ db }: Store, text: string) => (await sql.raw<Row>(text).execute(db)).rows;
 
 async function until(condition: () => Promise<boolean>) {
   const deadline = Date.now() + 60_000;
@@ -120,6 +122,44 @@ test('two nodes that settle or give up the same calls at once count each call on
   for (const counter of ['race-0', 'race-1', 'race-2']) expect(await used(counter)).toBe(700);
   expect((await rowsOf(settlements)).every(({ settled }) => settled === 1)).toBe(true);
   await Promise.all(ledgers.map((ledger) => ledger.close()));
+});
+
+test('a call that was given up before is settled also beside new ones that count for several limits', async () => {
+  const ledger = open();
+  const late = settlementOf(call('beside'), 7);
+  ledger.add(late, { expired: true });
+  await ledger.flush();
+  const several = settlementOf(reservationOf(chargeOf('beside', 10, 1_000), chargeOf('beside too', 10, 1_000)), 5);
+  ledger.add(several);
+  ledger.add(late);
+  await ledger.flush();
+
+  expect(await used('beside')).toBe(12);
+  expect((await rowsOf([late, several])).map(({ settled }) => settled)).toEqual([1, 1]);
+  await ledger.close();
+});
+
+test('to settle new calls no earlier ones are read, before the server has looked at the ledger as well', async () => {
+  const own = await openPostgres(await createDatabase());
+  await own.migrate();
+  const readings = async () => {
+    const [table] = await rowsIn<{ added: number; readings: number }>(
+      own,
+      `select n_tup_ins::int as added, seq_scan::int as readings from pg_stat_user_tables where relname = 'usage_ledger'`,
+    );
+    return table!;
+  };
+  const ledger = createLedger({ store: own, folder, now: Date.now });
+  const before = (await readings()).readings;
+  for (let batch = 0; batch < 20; batch++) {
+    for (let count = 0; count < 50; count++) ledger.add(settlementOf(call('many'), 1));
+    await ledger.flush();
+  }
+  // Servers say what they did a moment later.
+  await until(async () => (await readings()).added === 1_000);
+  expect((await readings()).readings).toBe(before);
+  await ledger.close();
+  await own.close();
 });
 
 test('a row that the database refuses is set aside and does not hold up the others', async () => {

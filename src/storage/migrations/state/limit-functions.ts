@@ -15,7 +15,7 @@ import type { AnyDb } from '../../migrate.ts';
 export async function createLimitFunctions(db: AnyDb): Promise<void> {
   await sql
     .raw(`
-create function limits_apply(settlements jsonb, reservations jsonb, node_name text, hold_ms bigint) returns jsonb
+create or replace function limits_apply(settlements jsonb, reservations jsonb, node_name text, hold_ms bigint) returns jsonb
 language plpgsql as $$
 declare
   now_ms bigint := floor(extract(epoch from clock_timestamp()) * 1000);
@@ -61,7 +61,7 @@ begin
   ), fresh as (
     insert into usage_ledger select (entry).* from given order by (entry).id on conflict (id) do nothing returning id
   )
-  select coalesce(jsonb_agg(fresh.id), '[]'), jsonb_agg(x.change) filter (where x.change is not null)
+  select coalesce(jsonb_agg(distinct fresh.id), '[]'), jsonb_agg(x.change) filter (where x.change is not null)
   into written, part
   from fresh join given on (given.entry).id = fresh.id left join lateral (
     select jsonb_build_array(c -> 0, (c ->> 1)::bigint, 0, c -> 2,
@@ -70,24 +70,27 @@ begin
   ) x on true;
   changes := changes || coalesce(part, '[]');
 
-  -- A statement of its own, so that it sees what another node wrote while the one above waited for it.
-  for late in
-    select l.id, l.charges::jsonb counted, s -> 'charges' charges, s -> 'entry' entry
-    from usage_ledger l join jsonb_array_elements(settlements) s on s #>> '{entry,id}' = l.id
-    where l.settled = 0 and not (s ->> 'expired')::boolean and not written ? l.id order by l.id for update of l
-  loop
-    update usage_ledger l set at = e.at, virtual_key = e.virtual_key, provider = e.provider, model = e.model,
-      input_tokens = e.input_tokens, output_tokens = e.output_tokens, cost = e.cost, state = e.state,
-      charges = late.charges::text, settled = 1
-    from jsonb_populate_record(null::usage_ledger, late.entry) e where l.id = late.id;
-    select jsonb_agg(x.change) into part from (
-      select jsonb_build_array(c -> 0, (c ->> 1)::bigint, 0, c -> 2,
-        coalesce((c ->> 2)::bigint > now_ms - 600000, true)) change from jsonb_array_elements(late.charges) c
-      union all
-      select jsonb_build_array(c -> 0, -(c ->> 1)::bigint, 0, null, false) from jsonb_array_elements(late.counted) c
-    ) x;
-    changes := changes || coalesce(part, '[]');
-  end loop;
+  -- Nearly always none was there before. Before the server has looked at a table that grows, it reads all of it for this.
+  if jsonb_array_length(written) < jsonb_array_length(settlements) then
+    -- A statement of its own, so that it sees what another node wrote while the one above waited for it.
+    for late in
+      select l.id, l.charges::jsonb counted, s -> 'charges' charges, s -> 'entry' entry
+      from usage_ledger l join jsonb_array_elements(settlements) s on s #>> '{entry,id}' = l.id
+      where l.settled = 0 and not (s ->> 'expired')::boolean and not written ? l.id order by l.id for update of l
+    loop
+      update usage_ledger l set at = e.at, virtual_key = e.virtual_key, provider = e.provider, model = e.model,
+        input_tokens = e.input_tokens, output_tokens = e.output_tokens, cost = e.cost, state = e.state,
+        charges = late.charges::text, settled = 1
+      from jsonb_populate_record(null::usage_ledger, late.entry) e where l.id = late.id;
+      select jsonb_agg(x.change) into part from (
+        select jsonb_build_array(c -> 0, (c ->> 1)::bigint, 0, c -> 2,
+          coalesce((c ->> 2)::bigint > now_ms - 600000, true)) change from jsonb_array_elements(late.charges) c
+        union all
+        select jsonb_build_array(c -> 0, -(c ->> 1)::bigint, 0, null, false) from jsonb_array_elements(late.counted) c
+      ) x;
+      changes := changes || coalesce(part, '[]');
+    end loop;
+  end if;
 
   select jsonb_agg(jsonb_build_array(c -> 0, 0, 0, c -> 3, true)) into part
   from jsonb_array_elements(reservations) r, jsonb_array_elements(r -> 'charges') c;
