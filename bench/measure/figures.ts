@@ -138,14 +138,16 @@ function attempts(): number {
   return (all! - without!) / ATTEMPTS;
 }
 
-/** Microseconds, of all threads: what is garbage afterwards is collected by others. */
+/** Microseconds, of all threads: what is garbage afterwards is collected by others. What was garbage before is none of it. */
 function cpuOf(work: () => unknown): number {
+  Bun.gc(true);
   const before = process.cpuUsage();
   work();
   return spent(before);
 }
 
 async function cpuOfAll(work: () => Promise<unknown>): Promise<number> {
+  Bun.gc(true);
   const before = process.cpuUsage();
   await work();
   return spent(before);

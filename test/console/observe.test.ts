@@ -136,6 +136,8 @@ test('a view is saved and shared; an admin of the workspace opens, renames and d
   for (const [name, value] of new URLSearchParams(query)) expect([name, searchParams.get(name)]).toEqual([name, value]);
   await tab.getByRole('region', { name: 'Cost by API key' }).first().waitFor();
 
+  // The list of views closes slowly, and its buttons have the same names.
+  await tab.getByRole('dialog', { name: 'Saved views' }).waitFor({ state: 'hidden' });
   await tab.getByRole('button', { name: 'Spend by key', exact: true }).click();
   await tab.getByRole('button', { name: 'Change Spend by key' }).click();
   await tab.getByLabel('Name').fill('Spend');

@@ -105,14 +105,6 @@ export default function Logs() {
     <div className="fill logs">
       <PageHeader title="Logs">
         <SavedViews page="logs" />
-        <RangePicker />
-        {endsNow && (
-          <span className="logs-live" data-live={isLive}>
-            <Switch checked={filters.live} onChange={(live) => setFilters({ live })}>
-              Live
-            </Switch>
-          </span>
-        )}
         <Menu
           label="Take along"
           trigger={<IconButton icon="download" label="Take along" disabled={exported.isPending} />}
@@ -121,6 +113,14 @@ export default function Logs() {
             { label: 'As lines of JSON', icon: 'download', onSelect: () => exported.mutate('ndjson') },
           ]}
         />
+        <RangePicker />
+        {endsNow && (
+          <span className="logs-live" data-live={isLive}>
+            <Switch checked={filters.live} onChange={(live) => setFilters({ live })}>
+              Live
+            </Switch>
+          </span>
+        )}
       </PageHeader>
       <div className="logs-bar">
         <FilterBar value={filter} onChange={setFilter} error={filterFault} />
