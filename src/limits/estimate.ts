@@ -148,23 +148,33 @@ const numbersAt = (body: Buffer, name: string): number[] =>
 /** None of the members that carry media has a longer name. */
 const LONGEST_NAME = 32;
 
-/** Steps from string to string; only long ones are looked at. */
+/**
+ * Base64 has no quotation mark in it, and what is shorter is not looked at. So one look back from where it would have to reach
+ * passes over all that stands before the last mark: a text full of marks is walked in long steps.
+ */
 function mediaIn(body: Buffer): { tokens: number; bytes: number } {
   let tokens = 0;
   let bytes = 0;
   /** Of the last piece that stands in a list; another piece may follow it there. */
   let listedEnd = -1;
   let start = body.indexOf(QUOTE);
-  while (start >= 0) {
-    const end = endOfString(body, start + 1);
+  while (start >= 0 && start + SHORTEST_MEDIA + 1 < body.byteLength) {
+    const last = body.lastIndexOf(QUOTE, start + SHORTEST_MEDIA + 1);
+    if (last > start) {
+      start = last;
+      continue;
+    }
+    const next = body.indexOf(QUOTE, start + SHORTEST_MEDIA + 2);
+    // Where no mark follows, the part that was read ends within it.
+    const end = next < 0 ? body.byteLength : next;
     const length = end - start - 1;
-    const place = length > SHORTEST_MEDIA ? placeOf(body, start, listedEnd) : null;
+    const place = placeOf(body, start, listedEnd);
     if (place && isBase64(body, start + 1, end)) {
       tokens += mediaTokens(length);
       bytes += length;
       if (place === 'list') listedEnd = end;
     }
-    start = body.indexOf(QUOTE, end + 1);
+    start = next;
   }
   return { tokens, bytes };
 }
@@ -189,15 +199,6 @@ function beforeSpace(body: Buffer, from: number): number {
 }
 
 /** Where the closing quote stands, or the end when it was not read. */
-function endOfString(body: Buffer, from: number): number {
-  for (let at = from; ; at++) {
-    at = body.indexOf(QUOTE, at);
-    if (at < 0) return body.byteLength;
-    let backslashes = 0;
-    while (body[at - 1 - backslashes] === BACKSLASH) backslashes++;
-    if (backslashes % 2 === 0) return at;
-  }
-}
 
 /** To the last byte: prose behind the beginning of a data URL is prose. */
 function isBase64(body: Buffer, start: number, end: number): boolean {
