@@ -127,21 +127,21 @@ async function bodyToSend(exchange: Exchange, maxBytes: number): Promise<Body> {
   const capture = call.log.captureRequest();
   if (exchange.isTranslated && call.body && !body.rest) {
     // In the client's words, as its config and its guardrails have left it.
-    capture.add(loggedBody(call.body.head));
-    call.log.captureSent()?.add(loggedBody(body.head));
+    capture.add(loggedBody(call.body));
+    call.log.captureSent()?.add(loggedBody(body));
     return body.head;
   }
   // The client below has let go of a body that it was given whole when its exchange ends.
   capture.transferable = body.rest === null;
   if (!body.rest) {
-    if (body.head.byteLength > 0) capture.add(loggedBody(body.head));
+    if (body.head.byteLength > 0) capture.add(loggedBody(body));
     return body.head;
   }
   return closeBody(body, {
     maxBytes,
     whole: target.provider.signsBody === true,
     namesModel: call.isJson,
-    tap: (piece) => capture.add(loggedBody(piece)),
+    tap: (piece) => capture.add(loggedBody({ head: piece })),
   });
 }
 

@@ -12,6 +12,7 @@ import type { TokenEstimate } from '../limits/estimate.ts';
 import type { Admission } from '../limits/limiter.ts';
 import type { Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
+import type { BodyWords } from './body-words.ts';
 import type { Guarding } from './guarding/exchange-guard.ts';
 import type { KeptResponse } from './kept-response.ts';
 import type { Target } from './target.ts';
@@ -90,6 +91,8 @@ export interface Opening {
   readonly rest: ArrivingBody | null;
   /** Looks at what follows the head; it has seen the head. */
   readonly watch?: BodyWatch;
+  /** What was found in the head as it arrived; absent once the head is another. */
+  readonly words?: BodyWords;
 }
 
 /** Counts what must not stand in the pieces that pass. */

@@ -1,6 +1,6 @@
-import { includesBytes } from '../core/bytes.ts';
+import { mayNameMcp } from './body-words.ts';
+import type { Opening } from './call.ts';
 
-const NAMES_SERVERS = Buffer.from('"mcp');
 const TOKEN = /("authorization(?:_token)?"\s*:\s*")((?:[^"\\]|\\.)*)/g;
 const QUERY = /("(?:server_url)"\s*:\s*"[^"?]*\?)((?:[^"\\]|\\.)*)/g;
 const HEADERS = /("headers"\s*:\s*\{)([^{}]*)/g;
@@ -12,8 +12,9 @@ const masked = (_: string, before: string, secret: string): string => before + '
  * A body as the log may keep it: what a client gives for MCP servers (`authorization`, `authorization_token`, `headers`,
  * the query of `server_url`) is masked. Every byte stands where it stood, so sizes and the ends of what is kept stay as they are.
  */
-export function loggedBody(bytes: Uint8Array): Uint8Array {
-  if (!includesBytes(bytes, NAMES_SERVERS)) return bytes;
+export function loggedBody(body: Pick<Opening, 'head' | 'words'>): Uint8Array {
+  const bytes = body.head;
+  if (!mayNameMcp(body)) return bytes;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
   const shown = text
     .replace(TOKEN, masked)

@@ -7,6 +7,7 @@ import { flagOf, headerOf, type SentHeaders } from '../http/headers.ts';
 import { streaming, withAddress } from './address-in-body.ts';
 import { modelInPath } from './addressed-model.ts';
 import { openLarge, WHOLE_BELOW } from './body.ts';
+import { mayEscapeLetters, mayNameStream, wordsIn } from './body-words.ts';
 import type { ModelCall, OpenCall, Opening } from './call.ts';
 import { FormWatch, furtherModels } from './form-watch.ts';
 import { boundaryOf, formModel, renamedInForm } from './multipart-model.ts';
@@ -27,8 +28,9 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
         ? { head: await wholeBody(request, length), rest: null }
         : await openLarge(request, headers, { isJson, maxBytes: maxBodyBytes });
   const received = arrived && (call.inAddress || call.streamsByDefault) ? told(arrived, call, isJson) : arrived;
-  const named = received && namedIn(received.head, headers, isJson);
-  const body = received && opened(received, named, headers);
+  const worded = received && isJson ? { ...received, words: wordsIn(received.head) } : received;
+  const named = worded && namedIn(worded, headers, isJson);
+  const body = worded && opened(worded, named, headers);
   const addressed = call.endpoint === 'proxy' && request.method === 'POST' ? modelInPath(call.path) : null;
   log.model = addressed ?? named ?? log.model;
   return {
@@ -70,10 +72,10 @@ const isJsonType = (type: string | undefined): boolean =>
   type === 'application/json' || (type !== undefined && /^application\/([\w.-]+\+)?json\b/i.test(type));
 
 /** What a body says of its model; null where it cannot be told. */
-function namedIn(head: Uint8Array, headers: SentHeaders, isJson: boolean): string | null {
-  if (isJson) return modelMember(head);
+function namedIn(body: Opening, headers: SentHeaders, isJson: boolean): string | null {
+  if (isJson) return findModel(body)?.model ?? null;
   const boundary = boundaryOf(headers['content-type']);
-  return boundary === null ? null : formModel(head, boundary);
+  return boundary === null ? null : formModel(body.head, boundary);
 }
 
 /** A form that names its model is watched: behind its file may stand another. */
@@ -91,7 +93,7 @@ export function renamed(call: OpenCall, name: string): OpenCall {
   const { body, headers, log } = call;
   if (!body || call.named === null || call.named === name) return call;
   const { head } = body;
-  const found = call.isJson ? findModel(head) : null;
+  const found = call.isJson ? findModel(body) : null;
   const renamedHead = found
     ? splice(head, found.member, JSON.stringify(name))
     : renamedInForm(head, boundaryOf(headers['content-type'])!, name);
@@ -101,20 +103,21 @@ export function renamed(call: OpenCall, name: string): OpenCall {
 }
 
 const QUOTED_MODEL = Buffer.from('"model"');
-/** How each letter of it begins when it is written as an escape. */
-const ESCAPED_LETTER = Buffer.from('\\u006');
 
 /** The model that a JSON body names, and where. Of two, the provider might take the one that no limit has looked at. */
-function findModel(head: Uint8Array): { readonly member: Member; readonly model: string | null } | null {
+function findModel(
+  body: Pick<Opening, 'head' | 'words'>,
+): { readonly member: Member; readonly model: string | null } | null {
+  const { head } = body;
   const [member] = findMembers(head, 'model', 1);
   if (!member) return null;
   // Hardly any body names it again, so hardly any is walked to its end.
-  const mayBeTwice = includesBytes(head, QUOTED_MODEL, member.end) || includesBytes(head, ESCAPED_LETTER, member.end);
+  const mayBeTwice = includesBytes(head, QUOTED_MODEL, member.end) || mayEscapeLetters(body);
   if (mayBeTwice && findMembers(head, 'model', 2).length > 1) refuseTwoModels();
   return { member, model: stringAt(head, member) };
 }
 
-export const modelMember = (head: Uint8Array): string | null => findModel(head)?.model ?? null;
+export const modelMember = (head: Uint8Array): string | null => findModel({ head })?.model ?? null;
 
 const refuseTwoModels = (): never =>
   fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');
@@ -134,19 +137,11 @@ function stringAt(bytes: Uint8Array, { start, end }: { start: number; end: numbe
   }
 }
 
-const QUOTED_STREAM = Buffer.from('"stream"');
-/** How any letter of it begins when it is not written as itself. */
-const ESCAPE = Buffer.from('\\u00');
-
-/** False: it names `stream` nowhere, like most bodies. Searching is much faster than walking. */
-export const mayNameStream = (body: Uint8Array): boolean =>
-  includesBytes(body, QUOTED_STREAM) || includesBytes(body, ESCAPE);
-
 /** Whether a JSON body asks for a stream. */
-export function isStream(body: Uint8Array): boolean {
+export function isStream(body: Pick<Opening, 'head' | 'words'>): boolean {
   if (!mayNameStream(body)) return false;
-  const [member] = findMembers(body, 'stream', 1);
-  return member !== undefined && body[member.start] === 't'.charCodeAt(0);
+  const [member] = findMembers(body.head, 'stream', 1);
+  return member !== undefined && body.head[member.start] === 't'.charCodeAt(0);
 }
 
 const METADATA = 'x-gateway-metadata';

@@ -5,8 +5,8 @@ import { quirksOf } from '../providers/chat.ts';
 import { hasRefusedStreamOptions, learnRefusedStreamOptions } from '../providers/learned-refusals.ts';
 import { applyParams, compileParams, setMember } from '../routing/params.ts';
 import { keepUpTo } from './body.ts';
-import type { Exchange, Prepared } from './call.ts';
-import { mayNameStream } from './receive.ts';
+import { mayNameStream } from './body-words.ts';
+import type { Exchange, Opening, Prepared } from './call.ts';
 import { held, wholeAnswer } from './rewritten.ts';
 import { withoutUsage } from './usage-filter.ts';
 
@@ -20,14 +20,15 @@ export async function askForUsage(exchange: Exchange): Promise<Prepared> {
   if (call.endpoint !== 'chatComplete' && call.endpoint !== 'complete') return prepared;
   if (!body || !call.isJson) return prepared;
   // Whether it streams may stand in what was not read.
-  if (!body.rest) return withWish(exchange, prepared, body.head);
+  if (!body.rest) return withWish(exchange, prepared, body);
   const read = await keepUpTo(body);
   const whole = { ...prepared, body: read };
-  return read.rest ? whole : withWish(exchange, whole, read.head);
+  return read.rest ? whole : withWish(exchange, whole, read);
 }
 
-function withWish(exchange: Exchange, prepared: Prepared, given: Uint8Array): Prepared {
-  if (!mayStream(given)) return prepared;
+function withWish(exchange: Exchange, prepared: Prepared, body: Opening): Prepared {
+  if (!mayStream(body)) return prepared;
+  const given = body.head;
   const options = streamOptions(given);
   if (options === 'asked' && exchange.call.hopesForUsage) return withHope(exchange, prepared, given);
   // A client that asked for it once, and not twice in two ways, gets what the provider says.
@@ -56,8 +57,8 @@ function withHope(exchange: Exchange, prepared: Prepared, given: Uint8Array): Pr
 }
 
 /** Which of two members of that name counts is the provider's to choose. */
-const mayStream = (body: Uint8Array): boolean =>
-  mayNameStream(body) && findMembers(body, 'stream').some(({ start }) => body[start] === 't'.charCodeAt(0));
+const mayStream = (body: Opening): boolean =>
+  mayNameStream(body) && findMembers(body.head, 'stream').some(({ start }) => body.head[start] === 't'.charCodeAt(0));
 
 /** What the client says of its stream. Null: it is nothing that could be added to. */
 function streamOptions(body: Uint8Array): Record<string, unknown> | 'asked' | null {

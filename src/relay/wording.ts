@@ -124,7 +124,7 @@ function worded(call: OpenCall, to: Attempt, deps: WordingDeps): Prepared {
   refuseBrokenName(model);
   const endpoint = chatEndpoint(provider, {
     model,
-    stream: isStream(body),
+    stream: isStream({ head: body }),
     options: target.options,
   });
   if (!endpoint) return fail('unsupported_by_provider', provider.name, 'chat');

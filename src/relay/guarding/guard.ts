@@ -99,7 +99,7 @@ export async function guardingOf(
     model: log.model,
     addressed: call.addressed,
     provider: target.provider.name,
-    isStream: () => (call.isJson && body !== null && isStream(body.head)) || STREAMS_BY_PATH.test(path),
+    isStream: () => (call.isJson && body !== null && isStream(body)) || STREAMS_BY_PATH.test(path),
     isStrict: settings.strict ?? flagOf(headers, 'x-gateway-strict-open-ai-compliance') ?? true,
     proving: call.proven,
     log,
