@@ -29,7 +29,7 @@ export function figuresDetails(samples: readonly FiguresSample[]): string[] {
   return [
     '### What attempts and figures cost',
     `The code by itself, as event loop and thread of the log run it, over an hour of ${CALLS_A_SECOND} calls/s on the embedded store: ` +
-      'microseconds of CPU for each call. "Counted" is what is written beside each batch of entries, "taken in" what makes minutes and ' +
+      'microseconds of CPU for each call in the calmest three minutes. "Counted" is what is written beside each batch of entries, "taken in" what makes minutes and ' +
       'longer cells of that, and what is made of them when the hour is over.',
     table(['calls', 'attempts', 'counted', 'taken in', 'together', 'rounds'], rows),
   ];
