@@ -120,6 +120,7 @@ const paths = (costs: Readonly<Record<PathName, number>>) =>
 test('a streamed translation is compared with a streamed identity, everything else with the plain one', () => {
   const found = paths({
     identity: 100,
+    large: 200,
     translated: 201,
     cached: 100,
     fallback: 250,

@@ -5,8 +5,8 @@ import { short } from '../numbers.ts';
 import { costsInTurns } from './cost.ts';
 import { type Arm, costOfPath, layPaths, type PathName, provePath } from './paths.ts';
 
-/** The way that most calls go, the dearest of the plain ones, and a stream. */
-const COMPARED: readonly PathName[] = ['identity', 'translated', 'streamed'];
+/** The way that most calls go, the same with much to read, the dearest of the plain ones, and a stream. */
+const COMPARED: readonly PathName[] = ['identity', 'large', 'translated', 'streamed'];
 /** What compilers and memory make of a process differs from start to start by more than a change may cost. */
 const STARTS = 5;
 const TURNS = 4;

@@ -17,6 +17,7 @@ import {
 
 export const pathNames = [
   'identity',
+  'large',
   'translated',
   'cached',
   'fallback',
@@ -30,6 +31,7 @@ export type PathName = (typeof pathNames)[number];
 
 export const pathLabels: Readonly<Record<PathName, string>> = {
   identity: 'identity (chat to OpenAI)',
+  large: 'identity, a body of 60 KB',
   translated: 'translated (chat to Anthropic)',
   cached: 'cache hit',
   fallback: 'fallback after a 503',
@@ -116,6 +118,7 @@ export async function layPaths(lab: Lab, origin: string, pid: number): Promise<A
   const says = (name: string, value: string) => (headers: Headers) => headers.get(`x-gateway-${name}`) === value;
   return [
     arm('identity', key('plain'), chat, id('chatcmpl-bench')),
+    arm('large', key('plain'), chatRequest(60_000), id('chatcmpl-bench')),
     arm('translated', key('claude'), chatRequest(300, CLAUDE), id('msg_01Bench')),
     arm('cached', config('cached'), chat, says('cache-status', 'HIT')),
     arm('fallback', config('fallback'), chat, says('last-used-option-index', 'config.targets[1]')),

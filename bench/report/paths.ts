@@ -46,7 +46,7 @@ export function pathDetails(samples: readonly PathSample[]): string[] {
   });
   return [
     '### Paths through the gateway',
-    `0.3 KB at saturation; the streams have ${STREAM_CHUNKS} chunks, 8 ms apart, and do not fill the core.`,
+    `At saturation, 0.3 KB where nothing else is said; the streams have ${STREAM_CHUNKS} chunks, 8 ms apart, and do not fill the core.`,
     table(['', 'µs per call', 'rounds', 'calls/s', 'core busy'], rows),
   ];
 }
