@@ -27,10 +27,9 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
       : length <= WHOLE_BELOW
         ? { head: await wholeBody(request, length), rest: null }
         : await openLarge(request, headers, { isJson, maxBytes: maxBodyBytes });
-  const received = arrived && (call.inAddress || call.streamsByDefault) ? told(arrived, call, isJson) : arrived;
-  const worded = received && isJson ? { ...received, words: wordsIn(received.head) } : received;
-  const named = worded && namedIn(worded, headers, isJson);
-  const body = worded && opened(worded, named, headers);
+  const received = arrived && told(arrived, call, isJson);
+  const named = received && namedIn(received, headers, isJson);
+  const body = received && opened(received, named, headers);
   const addressed = call.endpoint === 'proxy' && request.method === 'POST' ? modelInPath(call.path) : null;
   log.model = addressed ?? named ?? log.model;
   return {
@@ -47,10 +46,12 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
   };
 }
 
-/** The body with what is said elsewhere: in the address, or by the client's format. */
+/** The body with what is said elsewhere, in the address or by the client's format, and with the names that may stand in it. */
 function told({ head, rest }: Opening, { inAddress, streamsByDefault, headers }: ModelCall, isJson: boolean): Opening {
   const named = inAddress ? withAddress(head, inAddress, headers['content-type'], isJson) : head;
-  return { head: streamsByDefault && isJson ? streaming(named) : named, rest };
+  if (!isJson) return { head: named, rest };
+  const whole = streamsByDefault ? streaming(named) : named;
+  return { head: whole, rest, words: wordsIn(whole) };
 }
 
 /** How many bytes the body has; null: there is none. `NaN`: the request does not say. */
