@@ -100,6 +100,7 @@ export function renamed(call: OpenCall, name: string): OpenCall {
     : renamedInForm(head, boundaryOf(headers['content-type'])!, name);
   log.model = call.addressed ?? name;
   const grownBy = call.grownBy + renamedHead.byteLength - head.byteLength;
+  // Another text adds no name to the body, so what was found in it stands.
   return { ...call, body: { ...body, head: renamedHead }, named: name, grownBy };
 }
 
