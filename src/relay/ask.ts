@@ -14,7 +14,7 @@ import type { Body, Exchange, OpenCall } from './call.ts';
 import { tlsFor } from './client-certificate.ts';
 import { askInProcess } from './in-process.ts';
 import { admitAgain, type LimitDeps, NOTHING_TAKEN, takenInVain } from './limits.ts';
-import { loggedBody } from './logged-body.ts';
+import { loggedBody, SecretsMask } from './logged-body.ts';
 import { type Asking, answeredInJson } from './repair.ts';
 import { againIfRefused } from './stream-usage.ts';
 import type { Target } from './target.ts';
@@ -137,11 +137,13 @@ async function bodyToSend(exchange: Exchange, maxBytes: number): Promise<Body> {
     if (body.head.byteLength > 0) capture.add(loggedBody(body));
     return body.head;
   }
+  // Where one piece names a server, what it is asked with may stand in another.
+  const mask = call.isJson ? new SecretsMask() : null;
   return closeBody(body, {
     maxBytes,
     whole: target.provider.signsBody === true,
     namesModel: call.isJson,
-    tap: (piece) => capture.add(loggedBody({ head: piece })),
+    tap: (piece) => capture.add(mask?.push(piece) ?? piece),
   });
 }
 

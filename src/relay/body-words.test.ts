@@ -23,6 +23,14 @@ test('a member that asks for a stream is never missed, however its name is writt
   }
 });
 
+test('the name of MCP servers is never missed, however it is written', () => {
+  for (const name of writings('mcp')) {
+    const head = bodyWith(`"${name}_servers":[]`);
+    expect(mayNameMcp({ head })).toBe(true);
+    expect(mayNameMcp({ head, words: wordsIn(head) })).toBe(true);
+  }
+});
+
 test('a second model is never missed, however its name is written', () => {
   for (const name of writings('model')) {
     const head = bodyWith(`"model":"one","${name}":"two"`);

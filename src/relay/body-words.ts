@@ -35,7 +35,8 @@ export const mayEscapeLetters = ({ head, words }: Worded): boolean => words?.esc
 export const mayNameStream = (body: Worded): boolean =>
   (body.words?.stream ?? includesBytes(body.head, STREAM)) || mayEscapeLetters(body);
 
-export const mayNameMcp = ({ head, words }: Worded): boolean => words?.mcp ?? includesBytes(head, MCP);
+export const mayNameMcp = (body: Worded): boolean =>
+  (body.words?.mcp ?? includesBytes(body.head, MCP)) || mayEscapeLetters(body);
 
 const escapesLetters = (head: Uint8Array): boolean =>
   includesBytes(head, ESCAPE) && SMALL_LETTERS.some((letter) => includesBytes(head, letter));

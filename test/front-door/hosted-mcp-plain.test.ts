@@ -204,6 +204,18 @@ describe('chat', () => {
     provider.stop();
   });
 
+  test('a server is found that is named in escapes', async () => {
+    const before = called();
+    const said = { model: 'any', messages: [{ role: 'user', content: ASKS }], tools: [desk()] };
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-gateway-api-key': keys.chat },
+      body: JSON.stringify(said).replace('"mcp"', '"\\u006d\\u0063p"'),
+    });
+    expect(answer.status).toBe(200);
+    expect(called()).toBe(before + 1);
+  });
+
   test('what cannot be done is refused in words', async () => {
     const fault = (tool: object, more = {}) =>
       ask(keys.chat, { tools: [tool], ...more }).then(

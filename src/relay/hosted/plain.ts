@@ -4,7 +4,7 @@ import type { JsonObject } from '../../dialects/ir.ts';
 import { isObject, objectIn, objectsIn, parsed, textIn } from '../../dialects/json.ts';
 import { formatSse } from '../../dialects/sse.ts';
 import { asGatewayError } from '../../http/reply.ts';
-import { mayNameMcp } from '../body-words.ts';
+import { mayEscapeLetters, mayNameMcp } from '../body-words.ts';
 import type { OpenCall } from '../call.ts';
 import type { CallModel } from '../internal.ts';
 import { ChatDialogue } from './chat-dialogue.ts';
@@ -77,7 +77,7 @@ export function createPlain({ callModel, report, mcp }: PlainDeps) {
     const { body, isJson } = call;
     const tool = mcp();
     if (!form || !tool || call.form || !isJson || body === null || body.rest !== null) return null;
-    if (!mayNameMcp(body) || !includesBytes(body.head, form.word)) return null;
+    if (!mayNameMcp(body) || !(includesBytes(body.head, form.word) || mayEscapeLetters(body))) return null;
     const choice = choiceIn(call.headers);
     const given = parsed(Buffer.from(body.head).toString());
     const request = choice === 'provider' || !isObject(given) ? null : form.read(given);
