@@ -27,10 +27,7 @@ if (!hasToken()) {
   if (known && questions) {
     const search = defaultParseSearch(location.search);
     const view = { workspace: known.workspace, search, reach: read(search), now: Date.now() };
-    // What lies further down is asked for by the page: the gateway has time for what is in view until then.
-    const asked = questions(view).filter(
-      ({ scopes, isBelow }) => !isBelow && scopes.every((scope) => known.scopes.includes(scope)),
-    );
+    const asked = questions(view).filter(({ scopes }) => scopes.every((scope) => known.scopes.includes(scope)));
     askEarly(asked, { at: view.now, workspace: known.workspace.slug });
   }
 }

@@ -71,21 +71,22 @@ const apart = (each: string) =>
     : [each];
 const isFigure = (each: string) => /^\/v1\/(analytics\/(graphs|series)|logs\b)/.test(each);
 const pathOf = (each: string) => each.split('?')[0]!;
-/** Of those, what is in view; the rest is asked when the page is there to take it. */
+/** Of those, what is in view; the rest is asked when that is painted. */
 const inView = (address: string) =>
   QUESTIONS[address]!.filter((path) => !address.startsWith('/console/overview') || path === '/v1/analytics/graphs/all');
 
 for (const [address, questions] of Object.entries(QUESTIONS))
-  test(`opening ${address} asks each question once, before the page is there`, async () => {
+  test(`opening ${address} asks each question once, what is in view before the page is there, the rest when that is painted`, async () => {
     const { tab, faults, close } = await console.open('/health', { inNewWindow: true });
     const asked: string[] = [];
     // While nothing is drawn, no component has asked.
     await tab.addInitScript(
       `(() => {
-        const root = () => document.querySelector('#root > *') !== null;
+        const isThere = (selector) => document.querySelector(selector) !== null;
         const { fetch } = globalThis;
         globalThis.fetch = (address, init) => {
-          (globalThis.askedEarly ??= []).push(root() ? null : String(address));
+          const when = !isThere('#root > *') ? 'early' : isThere('main canvas') ? 'painted' : 'between';
+          (globalThis.asked ??= []).push([String(address), when]);
           return fetch(address, init);
         };
       })()`,
@@ -97,14 +98,20 @@ for (const [address, questions] of Object.entries(QUESTIONS))
     await tab.goto(console.gateway.url + address);
     await tab.locator('main canvas, main tbody tr td').first().waitFor();
     await tab.waitForLoadState('networkidle');
-    const early = ((await tab.evaluate('globalThis.askedEarly')) as (string | null)[]).flatMap((each) =>
-      each === null ? [] : apart(each),
-    );
+    const told = (await tab.evaluate('globalThis.asked')) as [address: string, when: string][];
+    const figuresAsked = (when: string) =>
+      told
+        .filter((each) => each[1] === when)
+        .flatMap(([each]) => apart(each))
+        .filter(isFigure)
+        .map(pathOf)
+        .toSorted();
     await close();
     expect(asked.filter((each, at) => asked.indexOf(each) !== at)).toEqual([]);
     expect(asked.filter(isFigure).map(pathOf).toSorted()).toEqual([...questions].toSorted());
-    expect(early[0]).toBe('/v1/sessions/current');
-    expect(early.filter(isFigure).toSorted()).toEqual(asked.filter(isFigure).toSorted());
+    expect(told[0]).toEqual(['/v1/sessions/current', 'early']);
+    expect(figuresAsked('early')).toEqual(inView(address).toSorted());
+    expect(figuresAsked('between')).toEqual([]);
     expect(faults).toEqual([]);
   });
 

@@ -6,8 +6,6 @@ export interface Question {
   readonly query: object;
   /** Without all of them, it would be refused. */
   readonly scopes: readonly string[];
-  /** What it is for lies further down. */
-  readonly isBelow?: boolean;
 }
 
 interface Early {

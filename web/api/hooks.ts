@@ -9,32 +9,47 @@ import {
 import { toast } from '../design/toast.tsx';
 import { api, type Options, type PathsWith, type ResponseOf } from './client.ts';
 import type { Question } from './early.ts';
+import { whenPainted } from './painted.ts';
 
 type GetOptions<P extends PathsWith<'get'>> = Omit<Options<P, 'get'>, 'body' | 'signal'>;
 
+interface When {
+  /** What it is for is not in view: what is has time to be drawn first. */
+  readonly isLater?: boolean;
+}
+
 /** What a GET answers, as a query; its key begins with the path, so changes name the paths that they make stale. */
-export const query = <P extends PathsWith<'get'>>(path: P, options: GetOptions<P> = {} as GetOptions<P>) =>
+export const query = <P extends PathsWith<'get'>>(
+  path: P,
+  options: GetOptions<P> = {} as GetOptions<P>,
+  { isLater = false }: When = {},
+) =>
   queryOptions({
     queryKey: [path, options] as const,
-    queryFn: ({ signal }): Promise<ResponseOf<P>> =>
-      (api.get as (path: P, options: unknown) => Promise<ResponseOf<P>>)(path, { ...options, signal }),
+    queryFn: async ({ signal }): Promise<ResponseOf<P>> => {
+      if (isLater) await whenPainted();
+      return (api.get as (path: P, options: unknown) => Promise<ResponseOf<P>>)(path, { ...options, signal });
+    },
   });
 
-/** Asks what a page will ask, by the same queries; tells when those have come without which there is nothing to see. */
+/** Asks what a page shows first, by the same queries; tells when all have come. */
 export function askAll(queries: QueryClient, questions: readonly Question[]): Promise<unknown> {
   const asked = ({ path, query: about }: Question) =>
     queries.prefetchQuery(query(path as PathsWith<'get'>, { query: about } as never));
-  // In a request of its own: what is in view would wait for it otherwise.
-  setTimeout(() => questions.filter(({ isBelow }) => isBelow).map(asked));
-  return Promise.all(questions.filter(({ isBelow }) => !isBelow).map(asked));
+  return Promise.all(questions.map(asked));
 }
 
 /** Reads and keeps what a GET answers; `enabled: false` waits, `keepsLast` shows the answer of before while another comes. */
 export const useApi = <P extends PathsWith<'get'>>(
   path: P,
   options: GetOptions<P> = {} as GetOptions<P>,
-  { keepsLast = false, ...more }: { enabled?: boolean; refetchInterval?: number | false; keepsLast?: boolean } = {},
-) => useQuery({ ...query(path, options), ...more, ...(keepsLast && { placeholderData: keepPreviousData }) });
+  {
+    keepsLast = false,
+    isLater = false,
+    ...more
+  }: When & { enabled?: boolean; refetchInterval?: number | false; keepsLast?: boolean } = {},
+) =>
+  useQuery({ ...query(path, options, { isLater }), ...more, ...(keepsLast && { placeholderData: keepPreviousData }) });
 
 export interface ActionOptions<Result> {
   /** Paths whose answers are stale from then on. */

@@ -14,7 +14,11 @@ const MOST = 100;
 export function WorkspaceMenu() {
   const { workspace } = useSession();
   const may = useMay();
-  const list = useApi('/v1/admin/workspaces', { query: { page_size: MOST } }, { enabled: may('workspaces.list') });
+  const list = useApi(
+    '/v1/admin/workspaces',
+    { query: { page_size: MOST } },
+    { enabled: may('workspaces.list'), isLater: true },
+  );
   const all = list.data?.data ?? [];
   const name = all.find(({ id }) => id === workspace.id)?.name ?? workspace.slug;
   const items: MenuItem[] = all.map((each) => ({

@@ -50,7 +50,11 @@ export function SavedViews({ page }: { readonly page: Page }) {
   const now = queryOf(useAddress());
   const [isOpen, setOpen] = useState(false);
   const [asking, setAsking] = useState<Asking | null>(null);
-  const listed = useApi('/v1/views', { query: { workspace_id, page, page_size: 400 } }, { enabled: may('views.list') });
+  const listed = useApi(
+    '/v1/views',
+    { query: { workspace_id, page, page_size: 400 } },
+    { enabled: may('views.list'), isLater: true },
+  );
   const views = listed.data?.data;
   const openView = useCallback(
     ({ query }: View) => void navigate({ to: `/${page}` as string, search: searchOf(query) as never }),

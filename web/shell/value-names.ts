@@ -13,16 +13,20 @@ const NONE: Readonly<Record<string, string>> = {
   cache_status: '(no cache)',
 };
 
-/** What values are called: keys and people by their names, where the role may know them. */
-export function useValueNames(): (dimension: string, value: Value) => string {
+/** What values of these dimensions are called: keys and people by their names, where the role may know them. */
+export function useValueNames(of: readonly (string | undefined)[]): (dimension: string, value: Value) => string {
   const { id: workspace_id } = useWorkspace();
   const may = useMay();
   const keys = useApi(
     '/v1/api-keys',
     { query: { workspace_id, page_size: MOST } },
-    { enabled: may('api_keys.list') },
+    { enabled: of.includes('api_key_id') && may('api_keys.list'), isLater: true },
   ).data;
-  const users = useApi('/v1/admin/users', { query: { page_size: MOST } }, { enabled: may('users.list') }).data;
+  const users = useApi(
+    '/v1/admin/users',
+    { query: { page_size: MOST } },
+    { enabled: of.includes('user_id') && may('users.list'), isLater: true },
+  ).data;
   return useMemo(() => {
     const names = new Map<string, string>();
     for (const key of keys?.data ?? []) names.set(`api_key_id ${key.id}`, key.name);

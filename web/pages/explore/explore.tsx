@@ -33,8 +33,8 @@ export default function Explore() {
   const { now, before } = useAnalyticsQuery();
   const { span, setSpan, filter, setFilter, setRange } = useReach();
   const openLogs = useOpenLogs();
-  const nameOf = useValueNames();
   const { metric, by, then } = chosenIn(choice);
+  const nameOf = useValueNames([by.value, then?.value]);
   const asked = useApi(SERIES, seriesOf(now, choice), { keepsLast: true });
   const past = useApi(SERIES, seriesOf(before, choice, MOST_BEFORE), {
     keepsLast: true,

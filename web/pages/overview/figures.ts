@@ -35,20 +35,22 @@ export function useOverview(isCompared: boolean) {
   return { figures, error: asked.error, retry: () => void asked.refetch() };
 }
 
-export const useTold = (by: ToldBy) => useApi(SERIES, toldQuery(useAnalyticsQuery().now, by), KEEPS).data;
+export const useTold = (by: ToldBy) =>
+  useApi(SERIES, toldQuery(useAnalyticsQuery().now, by), { ...KEEPS, isLater: true }).data;
 
 export type Series = ResponseOf<typeof SERIES>;
 /** Null until all have come: what comes at once is drawn once. */
 const together = (asked: readonly UseQueryResult<Series>[]) =>
   asked.some(({ isLoading, failureCount }) => isLoading && failureCount === 0) ? null : asked.map(({ data }) => data);
 
-/** What `RANKED` names, in that order; undefined where it could not be had. */
-export function useRankings(metric: Metric): readonly (Series | undefined)[] | null {
+/** What `RANKED` names, in that order; undefined where it could not be had. `isNext`: what stands above has come. */
+export function useRankings(metric: Metric, isNext: boolean): readonly (Series | undefined)[] | null {
   const { now } = useAnalyticsQuery(FEW);
   return useQueries({
     queries: RANKED.map((ranked) => ({
-      ...query(SERIES, rankedQuery(now, ranked.by, ranked.metric ?? metric)),
+      ...query(SERIES, rankedQuery(now, ranked.by, ranked.metric ?? metric), { isLater: true }),
       placeholderData: keepPreviousData,
+      enabled: isNext,
     })),
     combine: together,
   });

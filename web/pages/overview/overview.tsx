@@ -70,7 +70,7 @@ export default function Overview() {
         <div className="overview">
           <Tiles figures={figures} />
           <Charts figures={figures} isCompared={compare} />
-          <Rankings />
+          <Rankings isNext={figures !== null} />
         </div>
       )}
     </>

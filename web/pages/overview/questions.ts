@@ -42,16 +42,10 @@ export const rankedQuery = (now: AnalyticsQuery, by: string, metric: Metric) => 
 });
 
 const scopes = ['analytics.view'];
-const isBelow = true;
 
-/** Everything that the page asks first; what is in view comes before what is further down. */
+/** What is in view asks these; what lies further down asks when that is painted. */
 export function questions(view: OpenedView): Question[] {
   const { now, before } = queriesIn(view);
-  const few = queriesIn(view, FEW).now;
   const times = openedFilters(view, FILTERS).compare ? [now, before] : [now];
-  return [
-    ...times.map((query) => ({ path: ALL, query, scopes })),
-    ...(Object.keys(TOLD) as ToldBy[]).map((by) => ({ path: SERIES, ...toldQuery(now, by), scopes, isBelow })),
-    ...RANKED.map(({ by, metric = USUAL }) => ({ path: SERIES, ...rankedQuery(few, by, metric), scopes, isBelow })),
-  ];
+  return times.map((query) => ({ path: ALL, query, scopes }));
 }

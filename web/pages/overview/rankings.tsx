@@ -19,11 +19,15 @@ const METRICS = [
 ] as const;
 
 /** Who and what has most of it. */
-export function Rankings() {
+export function Rankings({ isNext }: { readonly isNext: boolean }) {
   const [metric, setMetric] = useState<Metric>(USUAL);
   const { reach } = useReach();
-  const shared = { openLogs: useOpenLogs(), nameOf: useValueNames(), search: searchOf(reach) };
-  const rankings = useRankings(metric);
+  const shared = {
+    openLogs: useOpenLogs(),
+    nameOf: useValueNames(RANKED.map(({ by }) => by)),
+    search: searchOf(reach),
+  };
+  const rankings = useRankings(metric, isNext);
   return (
     <>
       <div className="overview-rank-head">
