@@ -203,13 +203,30 @@ export class Spectra {
       let base = this.#starts[number]! - first;
       let bucket = 0;
       while (at < end) {
-        let step = bytes[at++]!;
-        if (step >= 128) {
-          step &= 127;
-          for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
-            byte = bytes[at++]!;
-            step += (byte & 127) * scale;
+        let step = bytes[at]!;
+        let often = bytes[at + 1]!;
+        // Nearly all pairs are two bytes.
+        if ((step | often) < 128) {
+          at += 2;
+          often = (often >>> 1) ^ -(often & 1);
+        } else {
+          at++;
+          if (step >= 128) {
+            step &= 127;
+            for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
+              byte = bytes[at++]!;
+              step += (byte & 127) * scale;
+            }
           }
+          often = bytes[at++]!;
+          if (often >= 128) {
+            often &= 127;
+            for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
+              byte = bytes[at++]!;
+              often += (byte & 127) * scale;
+            }
+          }
+          often = often % 2 === 0 ? often / 2 : -(often + 1) / 2;
         }
         bucket += step;
         if (bucket < first || bucket >= last) {
@@ -219,17 +236,7 @@ export class Spectra {
           last = this.#ends[number]!;
           base = this.#starts[number]! - first;
         }
-        const few = bytes[at++]!;
-        if (few < 128) {
-          times[base + bucket]! += few & 1 ? -((few + 1) >> 1) : few >> 1;
-          continue;
-        }
-        let often = few & 127;
-        for (let scale = 128, byte = 128; byte >= 128; scale *= 128) {
-          byte = bytes[at++]!;
-          often += (byte & 127) * scale;
-        }
-        times[base + bucket]! += often % 2 === 0 ? often / 2 : -(often + 1) / 2;
+        times[base + bucket]! += often;
       }
     }
   }

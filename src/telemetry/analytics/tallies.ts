@@ -12,8 +12,16 @@ export interface Tally<Row> {
 /** Nothing that is counted is smaller; what is, is left of numbers that were added and taken away. */
 const SMALLEST = 1e-10;
 
+/** Whole numbers have no more digits than mean anything, up to this. */
+const LONGEST = 1e12;
+
 /** Sums come in another order each time; what differs then is behind the last digit that means anything. */
-export const tidy = (value: number): number => (Math.abs(value) < SMALLEST ? 0 : Number(value.toPrecision(12)));
+export function tidy(value: number): number {
+  const size = Math.abs(value);
+  if (size < SMALLEST) return 0;
+  // Most are counts; to write a number takes longer than to add it up.
+  return size < LONGEST && Number.isInteger(value) ? value : Number(value.toPrecision(12));
+}
 
 /** Null where there is nothing to divide by. */
 export const ratio = (value: number, by: number): number | null => (by === 0 ? null : tidy(value / by));
