@@ -6,10 +6,10 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
+import { whenPainted } from '../design/painted.ts';
 import { toast } from '../design/toast.tsx';
 import { api, type Options, type PathsWith, type ResponseOf } from './client.ts';
 import type { Question } from './early.ts';
-import { whenPainted } from './painted.ts';
 
 type GetOptions<P extends PathsWith<'get'>> = Omit<Options<P, 'get'>, 'body' | 'signal'>;
 

@@ -1,3 +1,5 @@
+import { whenPainted } from './painted.ts';
+
 type Told = (width: number) => void;
 
 const watched = new Map<Element, Told>();
@@ -24,7 +26,7 @@ const sizes = new ResizeObserver((entries) => {
   for (const { target, width, isInView } of seen)
     if (isInView) tell(target, width);
     else below.set(target, width);
-  if (isNew && below.size > 0) setTimeout(tellTheRest);
+  if (isNew && below.size > 0) void whenPainted().then(tellTheRest);
 });
 
 /**
