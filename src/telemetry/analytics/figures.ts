@@ -4,7 +4,7 @@ import type { Amount, Sum } from '../aggregates/amount.ts';
 import { type KindCube, TOTAL } from '../aggregates/cubes.ts';
 import type { Source, Value } from '../aggregates/fact.ts';
 import { GRAINS } from '../aggregates/grains.ts';
-import { areSeldom, narrowed, readColumns } from '../aggregates/layout.ts';
+import { areSeldom, type Columns, narrowed, readColumns } from '../aggregates/layout.ts';
 import { type State, stateIn } from '../aggregates/state.ts';
 import { wholesOf } from '../aggregates/wholes.ts';
 import type { LogFilter } from '../log-query.ts';
@@ -138,6 +138,8 @@ export class Figures {
   /** They wait for their moment. */
   readonly #asked: Asked[] = [];
   #isLooking = false;
+  /** By bytes that are held; they go with them. */
+  readonly #columns = new WeakMap<Uint8Array, Columns>();
 
   constructor(snapshots: Snapshots, engine: Engine) {
     this.#snapshots = snapshots;
@@ -314,7 +316,8 @@ export class Figures {
     await moment.snapshot.cells(pieces, names as readonly CellColumn[], ({ piece, bucket: at, bytes, isHeld, own }) => {
       const found = chosen[piece];
       if (!found) return;
-      const columns = readColumns(bytes[0]!, hasMore ? bytes.at(-1)! : null, width);
+      const read = () => readColumns(bytes[0]!, hasMore ? bytes.at(-1)! : null, width);
+      const columns = isHeld ? this.#columnsOf(bytes, hasMore, read) : read();
       const cells = cellsMeant(columns, verdicts);
       if (cells === null) chosen[piece] = null;
       if (cells === null || cells.length === 0) return;
@@ -331,6 +334,14 @@ export class Figures {
       found.push({ chunk: { bucket, columns, histograms: histogramsKept }, cells });
     });
     return chosen;
+  }
+
+  /** Of a row that is held for other moments, as it was taken apart for the first of them. */
+  #columnsOf(bytes: CellBytes, hasMore: boolean, read: () => Columns): Columns {
+    const from = (hasMore && bytes.at(-1)) || bytes[0]!;
+    const columns = this.#columns.get(from) ?? read();
+    this.#columns.set(from, columns);
+    return columns;
   }
 
   /** Entries of a time, to be taken away from what was counted of it. */

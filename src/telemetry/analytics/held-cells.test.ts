@@ -291,7 +291,7 @@ describe('memory of cells', () => {
   });
 
   test('room is made of what the moment does not use', () => {
-    const held = new HeldCells({ mostBytes: 5_000 });
+    const held = new HeldCells({ mostBytes: 22_000 });
     held.begin('a');
     for (const bucket of [1, 2, 3]) if (held.hasRoom(1_000)) held.keep(place(bucket), 7, sums());
     expect(held.hasRoom(1_000)).toBe(false);

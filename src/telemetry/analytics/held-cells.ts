@@ -12,8 +12,8 @@ export interface HeldOptions {
   readonly now: () => number;
 }
 
-/** A month of everything but people is 50 MB where ten million entries are of thirty days, and of people crossed with it 70. */
-const MOST_BYTES = 128 << 20;
+/** A month of everything but people is 50 MB where ten million entries are of thirty days, of people crossed with it 70, and beside their bytes rows take 20. */
+const MOST_BYTES = 144 << 20;
 /** What one part in so many of the process's memory is, where that is less. */
 const SHARE = 16;
 const mostBytes = Math.min(MOST_BYTES, Math.floor((process.constrainedMemory() || totalmem()) / SHARE));
@@ -22,8 +22,8 @@ const DEFAULTS: HeldOptions = { mostBytes, unusedMs: 90_000, now: () => performa
 
 /** PostgreSQL numbers transactions in 32 bits: nothing is held long enough to meet a number again. */
 const LONGEST_MS = 3_600_000;
-/** What a row takes beside its bytes. */
-const ROW_BYTES = 400;
+/** What a row takes beside its bytes, taken apart as questions have read it (`figures.ts`). */
+const ROW_BYTES = 6_000;
 /** When room is made, so much of it is: to find what was not used lately takes longer than to read a row again. */
 const ROOM = 0.1;
 
