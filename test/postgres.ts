@@ -75,7 +75,8 @@ read -r word; was_told=$?
 kill -INT $server; wait $server
 [ $was_told -eq 0 ] || rm -rf "$GUARDED_DATA" "$GUARDED_BIN"`;
 
-export async function startPostgres({ place = placeForData() } = {}): Promise<TestPostgres> {
+/** `vacuumsEvery`: a run leaves hundreds of databases, and the server would go through them without end. */
+export async function startPostgres({ place = placeForData(), vacuumsEvery = '1h' } = {}): Promise<TestPostgres> {
   const bin = binaries();
   const data = mkdtempSync(join(place, 'gateway-postgres-'));
   if (isRoot()) chownSync(data, UNPRIVILEGED, UNPRIVILEGED);
@@ -116,9 +117,8 @@ export async function startPostgres({ place = placeForData() } = {}): Promise<Te
       'fsync=off',
       '-c',
       'full_page_writes=off',
-      // A run leaves hundreds of databases, and the server would go through them without end.
       '-c',
-      'autovacuum_naptime=1h',
+      `autovacuum_naptime=${vacuumsEvery}`,
       '-c',
       'max_wal_size=1GB',
       '-c',
