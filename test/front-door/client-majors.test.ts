@@ -18,7 +18,6 @@ beforeAll(async () => {
   gateway = await startGateway({
     environment: {
       GATEWAY_DATA_DIR: dataDir,
-      GATEWAY_INTERPRETER_SECONDS: '20',
       GATEWAY_EMBEDDINGS_VIRTUAL_KEY: 'sim',
       GATEWAY_EMBEDDINGS_MODEL: 'text-embedding-3-small',
     },
